@@ -22,8 +22,8 @@ from allocsolve.errors import InvalidOption, UnsupportedProblem
 from allocsolve.exact import Prices, WorkloadMilp
 from allocsolve.families import family_of, quick_answers
 from allocsolve.heuristics import ListAnnealing, MalleableMin, Market, Reinsertion, StaticPrice
-from allocsolve.heuristics.workload.list_annealing import PieceAnnealer
 from allocsolve.heuristics.workload.list_decoding import Decoder, SizeList
+from allocsolve.heuristics.workload.piece_moves import PieceAnnealer
 from allocsolve.judge import value
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import (

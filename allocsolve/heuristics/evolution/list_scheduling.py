@@ -10,8 +10,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics._kernels_fit import Request, Segments, add, compact, first_busy, place
-from allocsolve.heuristics.evolution._kernels_peaks import change
-from allocsolve.heuristics.evolution._kernels_windows import TABLE_COLUMNS, place_in
+from allocsolve.heuristics.evolution._kernels_windows import TABLE_COLUMNS, change, place_in
 from allocsolve.heuristics.evolution._peak_index import (
     PeakIndex,
     duration_classes,

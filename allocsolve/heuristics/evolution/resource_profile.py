@@ -11,8 +11,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.heuristics._kernels_fit import compact
-from allocsolve.heuristics.evolution._kernels_peaks import change
-from allocsolve.heuristics.evolution._kernels_windows import TABLE_COLUMNS, place_in
+from allocsolve.heuristics.evolution._kernels_windows import TABLE_COLUMNS, change, place_in
 from allocsolve.heuristics.evolution._peak_index import (
     BASE,
     COUNT,

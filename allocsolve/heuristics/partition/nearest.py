@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from allocsolve.heuristics.partition import _kernels_nearest as kernels
-from allocsolve.heuristics.partition._kernels_balls import (
+from allocsolve.heuristics.partition._kernels_nearest import (
     Lines,
     costs_of_mesh_centres,
+    descend,
     mesh_shell_sums,
     prefix_sums,
     values_of_centres,
 )
-from allocsolve.heuristics.partition._kernels_nearest import descend
 from allocsolve.heuristics.partition.allocator import Allocator, Request, pieces
 from allocsolve.heuristics.partition.lattice import COMPLETE, lattice
 from allocsolve.model import MAX_INTEGER, Limit, frozen

@@ -12,26 +12,24 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.heuristics.workload._kernels_easy_variants import (
-    HPCOPT,
-    MJS2023,
-    RAPS,
-    decide_variant,
-    run_variant,
-)
 from allocsolve.heuristics.workload._kernels_queue import (
     EASY,
     FCFS,
     FIRST_FIT,
+    HPCOPT,
+    MJS2023,
     ORDER_CODES,
+    RAPS,
     RESERVING,
     SLURM,
     Blocked,
     Estimates,
     QueueRule,
+    decide_variant,
     learn,
     nothing_blocked,
     one_pass,
+    run_variant,
     sort_queue,
     start,
 )

@@ -309,7 +309,7 @@ def check_machine(
     `expected` are the run times that the policy takes for true, of waiting and of running jobs where these
     differ, `runtime` those that jobs have, those of the workload if left out; all of the shape (jobs,), in
     seconds. `learning` says whether it changes them while it runs, and `variant` whether it is the EASY of a
-    tool with a loop of its own, see `_kernels_easy_variants`. Of the jobs that are `running` already nobody
+    tool with a loop of its own, see `_kernels_queue`. Of the jobs that are `running` already nobody
     asks whether they may.
 
     `UnsupportedProblem` if it is the EASY of a tool, as no tool says what it would do; or if a part of the

@@ -15,8 +15,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption, UnsupportedProblem
 from allocsolve.heuristics.workload import _kernels_serial as kernels
-from allocsolve.heuristics.workload._kernels_orders import anneal_order
-from allocsolve.heuristics.workload._kernels_serial import change_plan, reinsert
+from allocsolve.heuristics.workload._kernels_serial import anneal_order, change_plan, reinsert
 from allocsolve.heuristics.workload.resources import check_rigid, given_to_kernels
 from allocsolve.kernels.free_nodes import FreeNodes
 from allocsolve.model import SLOWDOWN_FLOOR_S, Result, Status, WorkloadSchedule, shown_values
@@ -26,8 +25,7 @@ from allocsolve.model.options import Options, Within
 from allocsolve.model.speedup import SPEEDUP_TABLE, SpeedupTable
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.workload._kernels_orders import OrderMoves, Orders
-    from allocsolve.heuristics.workload._kernels_serial import Moves, Placed
+    from allocsolve.heuristics.workload._kernels_serial import Moves, OrderMoves, Orders, Placed
     from allocsolve.model import (
         Budget,
         Clock,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.bounds.workload import least_areas, shortest_run_times
-from allocsolve.heuristics.workload._kernels_list_decoding import move_entry
+from allocsolve.heuristics.workload.list_decoding import move_entry
 from allocsolve.heuristics.workload.serial import Sizes, plan_costs
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.random import uniform

@@ -8,33 +8,27 @@ A model of topograph has the children of switches under ``switches`` and the nod
 ``blocks``; a child that is no key there is a switch without nodes. Without any switch, blocks stand below one
 root.
 
+Of the objects that kubectl prints, a node is free if it is Ready, not cordoned, and has no taint that keeps
+pods away; which pods are there, the nodes do not tell.
+
 Sources: the API of Kueue, v1beta2; tas_flavor_snapshot.go; the models in the tests of topograph.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
 from allocsolve.errors import FormatError, InvalidProblem
 from allocsolve.instances.formats.files import show
-from allocsolve.instances.formats.networks.hostlist import shown_text
-from allocsolve.instances.formats.networks.kubernetes_objects import (
-    Document,
-    dicts,
-    is_free,
-    is_node,
-    name_of,
-    named_nodes,
-    objects,
-    part,
-)
+from allocsolve.instances.formats.networks.hostlist import is_host_name, shown_text
 from allocsolve.instances.formats.networks.network import (
     CLUSTER,
     Entry,
     NetworkFile,
+    StatedNodes,
     block_network,
     listed,
     names_at,
@@ -43,7 +37,122 @@ from allocsolve.instances.formats.networks.network import (
 from allocsolve.model import SwitchTree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+#: Taints that keep pods away.
+_REPELLING: Final = {"NoSchedule", "NoExecute"}
+
+
+class Document(NamedTuple):
+    """A value of a file, in which all numbers are texts."""
+
+    value: Any
+    source: str  #: what messages call the file
+    place: str  #: where it begins, such as ``line 3``
+
+    def refuse(self, fault: str) -> NoReturn:
+        """Raise what is wrong here."""
+        raise FormatError(self.source, [f"{self.place}: {fault}"])
+
+
+def is_kubernetes(value: object) -> bool:
+    """Tell whether a document is an object of Kubernetes, or a list of them."""
+    words = {"kind", "apiVersion", "metadata", "items"}
+    values = value if isinstance(value, list) else [value]
+    return any(isinstance(one, dict) and not words.isdisjoint(one) for one in values)
+
+
+def objects(documents: Iterable[Document]) -> Iterator[Document]:
+    """Yield all objects, also those inside of lists.
+
+    Raises `FormatError` if one is none.
+    """
+    for value, source, place in documents:
+        items = value
+        if isinstance(value, dict):
+            if not str(value.get("kind", "List")).endswith("List") or "items" not in value:
+                yield Document(value, source, place)
+                continue
+            items = value["items"]
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            raise FormatError(source, [f"{place}: must be objects of Kubernetes, not {show(items)}"])
+        yield from (Document(item, source, f"{place}, items[{idx}]") for idx, item in enumerate(items))
+
+
+def part(document: Document, *path: str, kind: type[dict[str, Any] | str] = dict) -> Any:  # noqa: ANN401 - of a file
+    """Return a field of a field, empty if it is missing.
+
+    Raises `FormatError` if it is of another kind.
+    """
+    value = document.value
+    for idx, name in enumerate(path):
+        value = value.get(name)
+        if value is None or value == "":
+            return kind()
+        wanted = kind if idx == len(path) - 1 else dict
+        if not isinstance(value, wanted):
+            noun = "a string" if wanted is str else "an object"
+            document.refuse(f"{'.'.join(path[: idx + 1])} must be {noun}, not {show(value)}")
+    return value
+
+
+def name_of(document: Document) -> str:
+    """Return the name of an object, empty if it has none."""
+    return str(part(document, "metadata", "name", kind=str))
+
+
+def is_node(document: Document) -> bool:
+    """Tell whether an object is a node."""
+    return document.value.get("kind", "Node") == "Node" and "metadata" in document.value
+
+
+def stated_nodes(documents: Iterable[Document]) -> StatedNodes:
+    """Return what objects of Kubernetes say of nodes.
+
+    Raises `FormatError` if there is no node, or one is not of its form.
+    """
+    documents = [*documents]
+    nodes = [document for document in objects(documents) if is_node(document)]
+    if not nodes:
+        raise FormatError(documents[0].source, ["has no nodes"])
+    return StatedNodes.of({name: is_free(node) for name, node in named_nodes(nodes).items()})
+
+
+def named_nodes(nodes: Iterable[Document]) -> dict[str, Document]:
+    """Return nodes by their names, in the order of the alphabet, as Kueue takes them."""
+    named: dict[str, Document] = {}
+    for node in nodes:
+        name = name_of(node)
+        if not is_host_name(name):
+            node.refuse(f"{shown_text(name)} is not the name of a node")
+        if name in named:
+            node.refuse(f"the node {shown_text(name)} stands twice")
+        named[name] = node
+    return dict(sorted(named.items()))
+
+
+def is_free(node: Document) -> bool:
+    """Tell whether a node is free, see the module."""
+    spec, status = part(node, "spec"), part(node, "status")
+    conditions = dicts(node, "status.conditions", status.get("conditions"))
+    taints = dicts(node, "spec.taints", spec.get("taints"))
+    ready = any(one.get("type") == "Ready" and _is_true(one.get("status")) for one in conditions)
+    repelled = any(one.get("effect") in _REPELLING for one in taints if isinstance(one.get("effect"), str))
+    return ready and not _is_true(spec.get("unschedulable")) and not repelled
+
+
+def dicts(document: Document, place: str, values: object) -> Sequence[Mapping[str, object]]:
+    """Return a list of objects, empty if it is missing."""
+    if values is None or values == "":
+        return []
+    if not isinstance(values, list) or not all(isinstance(one, dict) for one in values):
+        document.refuse(f"{place} must be a list of objects, not {show(values)}")
+    return values
+
+
+def _is_true(value: object) -> bool:
+    return value is True or (isinstance(value, str) and value.lower() == "true")
+
 
 #: The label that all nodes have, each with its own value.
 _HOSTNAME: Final = "kubernetes.io/hostname"

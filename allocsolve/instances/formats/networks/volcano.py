@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from allocsolve.instances.formats.files import show
 from allocsolve.instances.formats.networks.hostlist import is_host_name, shown_text
-from allocsolve.instances.formats.networks.kubernetes_objects import (
+from allocsolve.instances.formats.networks.kubernetes import (
     Document,
     dicts,
     is_free,
