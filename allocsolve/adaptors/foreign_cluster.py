@@ -21,8 +21,7 @@ from allocsolve.model.job_kinds import (
     POWERS_OF_TWO,
 )
 from allocsolve.model.speedup import SPEEDUP_TABLE
-from allocsolve.simulation.columns import NO_PROFILES
-from allocsolve.simulation.view import NO_JOBS, JobColumns, QueueView, relative_time
+from allocsolve.simulation.view import NO_JOBS, NO_PROFILES, JobColumns, QueueView, relative_time
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence

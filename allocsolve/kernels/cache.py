@@ -10,6 +10,8 @@ Two kernels with the same source, which is a text, have the same machine code. T
 options and the constants of every function that a kernel reaches, and the value of each global name that
 these read, which numba freezes. Comments, docstrings, and the places and times of files do not count; nor
 does anything that no kernel reads.
+
+What this process has compiled, and what it has read from disk instead, is counted here, too.
 """
 
 from __future__ import annotations
@@ -30,17 +32,92 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numba
 import numba.cpython.hashing  # tells the addresses that machine code of hashes needs
 import numpy as np
-from numba.core import config
+from numba.core import config, event
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
-from allocsolve.kernels.compilations import compiling
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+try:
+    import fcntl
+except ImportError:  # Windows: processes that need the same code at the same time each compile it
+    fcntl = None  # type: ignore[assignment]
+
+
+class Compilation(NamedTuple):
+    """An entry kernel that is being compiled."""
+
+    kernel: str
+    #: The functions of the kernel whose compilation has begun, and all its functions, without those of numba.
+    begun: int
+    functions: int
+
+
+class _Counter(event.Listener):
+    """Counts compilations of any code; reading machine code from the cache does not count."""
+
+    def __init__(self) -> None:
+        self.started = 0
+        #: The started compilations of functions that are not numba's own.
+        self.started_kernels = 0
+
+    def on_start(self, compilation: Any) -> None:  # noqa: ANN401 - an event of numba, which has no types
+        """Count a compilation, which counts from its start."""
+        self.started += 1
+        module = compilation.data["dispatcher"].py_func.__module__
+        self.started_kernels += not module.startswith("numba.")
+
+    def on_end(self, _: Any) -> None:  # noqa: ANN401 - an event of numba, which has no types
+        """Do nothing: it was counted when it started."""
+
+
+_COUNTER = _Counter()
+event.register("numba:compile", _COUNTER)
+
+#: The kernels of this package that have been imported.
+_kernels: list[Dispatcher] = []
+
+
+def note_kernel(kernel: Dispatcher) -> None:
+    """Add a kernel to those that `loaded_kernels` counts."""
+    _kernels.append(kernel)
+
+
+#: The kernels being compiled, each within the one before: name, number of functions, and the number of
+#: compilations begun before.
+_compiling: list[tuple[str, int, int]] = []
+
+
+@contextlib.contextmanager
+def compiling(kernel: str, functions: int) -> Iterator[None]:
+    """Have `compilation` return a kernel, and its number of functions, while it is compiled."""
+    _compiling.append((kernel, functions, _COUNTER.started_kernels))
+    try:
+        yield
+    finally:
+        _compiling.pop()
+
+
+def compilation() -> Compilation | None:
+    """Return what is being compiled in any thread of this process; None if nothing is."""
+    for kernel, functions, before in _compiling[-1:]:
+        return Compilation(kernel, min(functions, _COUNTER.started_kernels - before), functions)
+    return None
+
+
+def compilations() -> int:
+    """Return the number of compilations of any code that have started since this package was imported."""
+    return _COUNTER.started
+
+
+def loaded_kernels() -> int:
+    """Return the number of kernels of this package with machine code, counted by types of arguments."""
+    return sum(len(kernel.overloads) for kernel in _kernels)
+
 
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, np.dtype)
 #: Modules whose contents follow from their versions and that of Python.
@@ -144,11 +221,6 @@ def type_text(kind: Any) -> str:  # noqa: ANN401 - a type of numba, which has no
     place = getattr(getattr(kind, "instance_class", None), "__module__", "")
     return f"{place}{kind}{fields}{[type_text(part) for part in inner]}"
 
-
-try:
-    import fcntl
-except ImportError:  # Windows: processes that need the same code at the same time each compile it
-    fcntl = None  # type: ignore[assignment]
 
 #: Seconds without use after which code is removed.
 _UNUSED_S: Final = 60 * 86400

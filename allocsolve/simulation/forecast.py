@@ -24,9 +24,8 @@ from allocsolve.model.speedup import (
     SpeedupTable,
 )
 from allocsolve.simulation.decisions import Start, Wake
-from allocsolve.simulation.engine import Engine
+from allocsolve.simulation.engine import CompiledPolicy, Engine
 from allocsolve.simulation.policy import instantiated, runnable
-from allocsolve.simulation.simulate import CompiledPolicy
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, Speedup

@@ -11,10 +11,9 @@ import numpy as np
 from allocsolve.kernels.heap import Entry
 from allocsolve.kernels.records import numbers, records
 from allocsolve.model import PackedJobs, frozen
-from allocsolve.simulation.columns import shown_plan
 from allocsolve.simulation.decisions import Reason, Start
 from allocsolve.simulation.state import initial_resizing, initial_state
-from allocsolve.simulation.view import JobColumns
+from allocsolve.simulation.view import JobColumns, shown_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,8 +22,7 @@ from hypothesis.extra import numpy as npst
 
 import allocsolve
 from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
-from allocsolve.kernels.cache import Source, type_text
-from allocsolve.kernels.compilations import _kernels
+from allocsolve.kernels.cache import Source, _kernels, type_text
 from allocsolve.kernels.free_nodes import FreeNodes, new_free_nodes
 from allocsolve.kernels.linking import _EntryLibrary, _InnerLibrary
 from allocsolve.kernels.records import Record, Records, records

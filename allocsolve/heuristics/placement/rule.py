@@ -9,8 +9,8 @@ import numpy as np
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.model import Budget, Placement, Result, Status, SwitchTree
 from allocsolve.model.checks import instance
-from allocsolve.model.node_sets import checked_free
 from allocsolve.model.options import Options
+from allocsolve.model.problem import checked_free
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

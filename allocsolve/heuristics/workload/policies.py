@@ -51,7 +51,6 @@ from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown
 from allocsolve.model.options import Options, Within
 from allocsolve.simulation import EngineRules, Wake
-from allocsolve.simulation.columns import user_numbers
 from allocsolve.simulation.compiled import CompiledSolver
 from allocsolve.simulation.kernels import (
     NOBODY,
@@ -63,6 +62,7 @@ from allocsolve.simulation.kernels import (
     start_of,
 )
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
+from allocsolve.simulation.view import user_numbers
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload.resources import Given
