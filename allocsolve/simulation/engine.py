@@ -1,4 +1,4 @@
-"""The engine in pull style: its driver asks for the next view and applies decisions to it; and its drivers."""
+"""The engine in pull style, whose driver asks for the next view and applies decisions to it; and drivers."""
 
 from __future__ import annotations
 
