@@ -6,8 +6,8 @@ the values of schedules, the free nodes over time by count (`Capacity`), and the
 
 `Capacity` is a plain list of steps and not `allocsolve.kernels.free_nodes.FreeNodes`, which was tried in its
 place, with the same results: both searches of `schedule_search` on 200 and 1,000 jobs took .84 to .98 of the
-time, on 5,000 jobs .95 to 1.05, but the greedy placement 1.2 to 1.5 (.29 ms instead of .21 for 1,000 jobs), and
-the kernels 5.1 s to compile instead of 2.9.
+time, on 5,000 jobs .95 to 1.05, but the greedy placement 1.2 to 1.5 (.29 ms instead of .21 for 1,000 jobs),
+and the kernels 5.1 s to compile instead of 2.9.
 """
 
 from __future__ import annotations
