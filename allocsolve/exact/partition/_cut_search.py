@@ -7,7 +7,7 @@ do, each with weight 1/2. On a complete axis, where all coordinates are one hop 
 with weight 1/2.
 
 On an axis that is a line, the count of the first p layers, 0 <= p <= n, is that of a *position*. A ring is
-unrolled at a layer of our choice and has as many counts, those of its *windows*, see `_kernels_cuts`. A
+unrolled at a layer of our choice and has as many counts, those of its *windows*, see `_kernels_relaxation`. A
 complete axis has the counts of a line, which cost nothing, and begins at a layer of our choice, too; what
 costs there are the nodes of each layer, the change from one count to the next.
 
@@ -29,8 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.exact.partition import _kernels_search as kernels
-from allocsolve.exact.partition._kernels_cuts import SCALE
-from allocsolve.exact.partition._kernels_relaxation import OPEN, Node, Walks, new_work
+from allocsolve.exact.partition._kernels_relaxation import OPEN, SCALE, Node, Walks, new_work
 from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.kernels import kernel
 from allocsolve.model import Topology, frozen

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.exact.partition._kernels_cuts import INFINITE, SCALE
 from allocsolve.exact.partition._kernels_relaxation import (
     FORCED,
+    INFINITE,
     OPEN,
     OUT,
+    SCALE,
     Work,
     copy,
     estimated_work,

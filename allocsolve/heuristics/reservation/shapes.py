@@ -10,14 +10,38 @@ import numpy as np
 from allocsolve.heuristics.partition.growth import grow, grow_first, growth, spread
 from allocsolve.heuristics.partition.lattice import component_sizes, hops
 from allocsolve.heuristics.partition.nearest import manhattan_median
-from allocsolve.heuristics.reservation._kernels_timeline import trailing_zeros
 from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
 from allocsolve.model import MAX_INTEGER, BoolArray, IntArray, Topology
 from allocsolve.model.checks import choice
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from allocsolve.heuristics.partition.lattice import Lattice
-    from allocsolve.heuristics.reservation._kernels_timeline import WordArray
+
+    WordArray: TypeAlias = NDArray[np.uint64]
+
+#: A single bit, and the masks of `count_bits` for pairs of bits, groups of four, and bytes; the last one adds
+#: the bytes of a word.
+_ONE = np.uint64(1)
+_PAIRS = np.uint64(0x5555555555555555)
+_QUADS = np.uint64(0x3333333333333333)
+_BYTES = np.uint64(0x0F0F0F0F0F0F0F0F)
+_SUM = np.uint64(0x0101010101010101)
+
+
+@inner_kernel
+def count_bits(word: np.uint64) -> int:
+    """Return the number of bits of a word that are set."""
+    pairs = word - ((word >> _ONE) & _PAIRS)
+    quads = (pairs & _QUADS) + ((pairs >> np.uint64(2)) & _QUADS)
+    return np.int64((((quads + (quads >> np.uint64(4))) & _BYTES) * _SUM) >> np.uint64(56))  # type: ignore[return-value]  # signed, else sums with int are floats
+
+
+@inner_kernel
+def trailing_zeros(word: np.uint64) -> int:
+    """Return the place of the lowest bit that is set; 64 if no bit is."""
+    return count_bits(~word & (word - _ONE))
 
 
 @allocating_kernel
@@ -76,8 +100,7 @@ ANY, RUN, GROWTH, LITERAL, LITERAL_SET, LITERAL_EXACT, COUNT_ONLY = range(7)
 #: Codes of the shapes of `has_shape`: their places in `allocsolve.model.RESERVATION_SHAPES`.
 ANY_SHAPE, CONNECTED, ON_CURVE = range(3)
 
-#: Words with the lowest bit set, and with all bits set.
-_ONE = np.uint64(1)
+#: A word with all bits set.
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
