@@ -65,11 +65,6 @@ _NEXT: Final = 0
 _LAST: Final = 1
 
 
-def initial_ticking(count: int) -> Ticking:
-    """Return the memory before the first call, for `count` jobs."""
-    return Ticking(np.array([np.inf, -np.inf]), np.zeros(count, dtype=np.int64))
-
-
 @inner_kernel
 def _all_can_end(
     state: State, resizing: Resizing, claims: IntArray, unable: IntArray, job: int, more: int
@@ -298,7 +293,7 @@ class EvolvEasyback(ResizingSolver):
             _claims(problem, self.knowledge),
             self.safe and self.knowledge != "none",
         )
-        ticking = initial_ticking(len(problem.jobs))
+        ticking = Ticking(np.array([np.inf, -np.inf]), np.zeros(len(problem.jobs), dtype=np.int64))
         return run_to_end(
             problem,
             lambda jobs, state, resizing: run_easyback(jobs, state, resizing, rule, ticking, rules.coalesce),

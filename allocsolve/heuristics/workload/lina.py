@@ -288,11 +288,6 @@ class Growing(NamedTuple):
     places: IntArray
 
 
-def initial_growing(count: int) -> Growing:
-    """Return the empty heap, for `count` jobs."""
-    return Growing(records(Entry, count), np.zeros(0, dtype=np.int64))
-
-
 @inner_kernel
 def _answer_requests(
     jobs: PackedJobs, state: State, resizing: Resizing, candidates: Candidates, rule: LinaRule
@@ -484,7 +479,10 @@ class Lina(ResizingSolver):
         others = (plan.reading == REACTIVE) | (plan.reading == PROFILE)
         problem.jobs.refuse(others, "has phases or a profile: this policy answers jobs with requests only")
         count, rule = len(problem.jobs), self._rule(problem)
-        candidates, growing = initial_candidates(count), initial_growing(count)
+        candidates, growing = (
+            initial_candidates(count),
+            Growing(records(Entry, count), np.zeros(0, dtype=np.int64)),
+        )
         return run_to_end(
             problem,
             lambda jobs, state, resizing: run_lina(
