@@ -479,10 +479,8 @@ class Lina(ResizingSolver):
         others = (plan.reading == REACTIVE) | (plan.reading == PROFILE)
         problem.jobs.refuse(others, "has phases or a profile: this policy answers jobs with requests only")
         count, rule = len(problem.jobs), self._rule(problem)
-        candidates, growing = (
-            initial_candidates(count),
-            Growing(records(Entry, count), np.zeros(0, dtype=np.int64)),
-        )
+        candidates = initial_candidates(count)
+        growing = Growing(records(Entry, count), np.zeros(0, dtype=np.int64))
         return run_to_end(
             problem,
             lambda jobs, state, resizing: run_lina(
