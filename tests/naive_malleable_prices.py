@@ -44,7 +44,7 @@ def delay_cost(problem: WorkloadProblem, term: str, j: int, end: float) -> float
 
 
 @functools.lru_cache(maxsize=1000)
-def allocator(rates: tuple[tuple[float, float], ...], price: float) -> list[tuple[float, float]]:
+def _pieces(rates: tuple[tuple[float, float], ...], price: float) -> list[tuple[float, float]]:
     """Return the lower hull of (rate, cost) from (0, 0) on: cost per rate, and rate, of each edge of it."""
     hull: list[tuple[float, float]] = [(0.0, 0.0)]
     for point in sorted((rate, price * nodes) for nodes, rate in rates):
@@ -78,7 +78,7 @@ def cost_at(
     for begin, until, price in zip(begins, ends, [0.0, *prices, 0.0], strict=True):
         seconds = min(until, end) - max(begin, job.submit)
         if seconds > 0:
-            offers += [(cost, rate * seconds) for cost, rate in allocator(rates, price)]
+            offers += [(cost, rate * seconds) for cost, rate in _pieces(rates, price)]
     left, paid = 1.0, 0.0
     for cost, work in sorted(offers):
         paid += cost * min(left, work)

@@ -160,14 +160,14 @@ def _boxes(switches: _Switches, layout: _Layout) -> Iterator[tuple[str, tuple[fl
             bottom = int(top) + (row + 1) * layout.high * layout.step + row * _apart(layout.step)
             filled = 0
             for kind, count in zip(_KINDS, counts, strict=True):
-                for box in allocator(filled, filled + count, layout.wide):
+                for box in _pieces(filled, filled + count, layout.wide):
                     low, start, length, rows = box
                     y = bottom - (low + rows) * layout.step
                     yield (kind, (x + start * layout.step, y, length * layout.step, rows * layout.step))
                 filled += count
 
 
-def allocator(first: int, last: int, wide: int) -> Iterator[tuple[int, int, int, int]]:
+def _pieces(first: int, last: int, wide: int) -> Iterator[tuple[int, int, int, int]]:
     """Yield boxes (row, column, columns, rows) that cover places first to last - 1, row by row from below."""
     if first < last and first % wide:
         stop = min(last, first - first % wide + wide)

@@ -426,7 +426,7 @@ class _Search:
             length = windows.usual_length
             temperatures = [share * length * self._slope for share in each.temperatures]
             own = self.clock.stage(1.0 if number + 1 == len(rounds) else _SHARE)
-            step = self.allocator if each.by_pieces else self._together
+            step = self._pieces if each.by_pieces else self._together
             done = step(windows, temperatures, own)
             if each.by_pieces and self.best is not None and done.value < self.best.value:
                 return False
@@ -439,7 +439,7 @@ class _Search:
             self.jobs, self.capacity, windows, temperatures, steps=_STEPS, clock=clock, workers=self.workers
         )
 
-    def allocator(self, windows: JobWindows, temperatures: Sequence[float], clock: Clock) -> Ascended:
+    def _pieces(self, windows: JobWindows, temperatures: Sequence[float], clock: Clock) -> Ascended:
         order = np.argsort(self.jobs.submit, kind="stable")
         pieces = np.array_split(order, math.ceil(len(order) / PIECE))
         done = ascended_pieces(

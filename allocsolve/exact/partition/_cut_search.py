@@ -281,7 +281,7 @@ class CutSearch:
         self._roots: dict[tuple[int, ...], IntArray] = {}
         self._planted: tuple[int, ...] | None = None
         #: The steps and multipliers of the finished trees, by medians, and the number of these multipliers.
-        self.rule: dict[tuple[int, ...], tuple[IntArray, IntArray]] = {}
+        self._trees: dict[tuple[int, ...], tuple[IntArray, IntArray]] = {}
         self._logged = 0
         self._complete = False
 
@@ -363,7 +363,7 @@ class CutSearch:
             return None
         best = int(memory.state[kernels.BEST])
         if best <= size * (size - 1) // 2:
-            self.rule.clear()  # there is nothing to prove: no two nodes are closer than one hop
+            self._trees.clear()  # there is nothing to prove: no two nodes are closer than one hop
         elif not (self._complete and memory.log.state[kernels.ON]):
             return self._multipliers()
         return self._proof(best)
@@ -390,7 +390,7 @@ class CutSearch:
         """Return the trees, which together prove that no set is below `value`."""
         model = self._model
         roots = []
-        for medians, (logged, multipliers) in self.rule.items():
+        for medians, (logged, multipliers) in self._trees.items():
             steps = logged.copy()
             of_cell = np.isin(steps[:, 0], (kernels.REACH, kernels.CELL)) & (steps[:, 1] >= 0)
             steps[of_cell, 1] = model.nodes[steps[of_cell, 1]]
@@ -413,14 +413,14 @@ class CutSearch:
                 log.multipliers[: log.state[kernels.KEPT]],
             )
             self._logged += multipliers.size
-            self.rule[medians] = steps.copy(), multipliers.copy()
+            self._trees[medians] = steps.copy(), multipliers.copy()
             log.state[[kernels.STEPS, kernels.KEPT]] = 0
             if self._logged > _MAX_LOG:
                 self._drop_log()
 
     def _drop_log(self) -> None:
         assert self._memory is not None
-        self.rule.clear()
+        self._trees.clear()
         self._memory.log.state[[kernels.ON, kernels.STEPS, kernels.KEPT]] = 0
 
     def _record_root(self) -> None:

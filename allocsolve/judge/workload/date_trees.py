@@ -295,12 +295,12 @@ def date_trees_bound(problem: WorkloadProblem, certificate: Mapping[str, object]
     *Complexity*: the sum of that of the trees. No code is shared with the solver.
     """
     found = tree_totals(problem, certificate, objective)
-    for (name, tree), totals in zip(rule(certificate), found, strict=True):
+    for (name, tree), totals in zip(_trees(certificate), found, strict=True):
         check_totals(tree, totals, name and f" of {name}")
     return bound_of_trees(problem, certificate, objective)
 
 
-def rule(certificate: Mapping[str, object]) -> list[tuple[str, Any]]:
+def _trees(certificate: Mapping[str, object]) -> list[tuple[str, Any]]:
     """Return the trees of a certificate by what messages call them: nothing if it is a tree itself."""
     if certificate.get("kind") == "date-tree":
         return [("", certificate)]
@@ -330,7 +330,7 @@ def bound_of_trees(problem: WorkloadProblem, certificate: Mapping[str, Any], obj
     room = frozen(np.full((len(fullest), 1), capacity))
     fullest_sets(shared, frozen(nodes[:, np.newaxis]), room, capacity + 1, fullest)
     total = -earned(shared.edges, fullest)
-    for name, tree in rule(certificate):
+    for name, tree in _trees(certificate):
         reached = [each for each in tree["totals"] if each is not None]
         if not reached:
             where = name and f"{name} of "
@@ -349,7 +349,7 @@ def tree_totals(
     edges = edges_of(certificate, tick)
     rows = job_rows(problem, objective, unit, tick)
     count = len(problem.jobs)
-    shared, trees = _shared(certificate, edges, count), rule(certificate)
+    shared, trees = _shared(certificate, edges, count), _trees(certificate)
     owner = np.zeros(count, dtype=np.int64) if is_one else integers(certificate, "stretches", 0)
     if len(owner) != count:
         raise InvalidAnswer(f"{len(owner)} stretches in the certificate for {count} jobs")

@@ -65,26 +65,26 @@ class _Pieces:
 
     def __init__(self, problem: WorkloadProblem, rows: Rows) -> None:
         self._rows = rows
-        self.allocator: dict[str, list[list[Any]]] = {}
+        self._pieces: dict[str, list[list[Any]]] = {}
         self._missing = dict.fromkeys(problem.jobs.names)
 
     def job(self, name: str, row: int) -> None:
         """Note that a row is about a job."""
-        if name not in self.allocator:
-            self._rows.comes_from(f"jobs[{len(self.allocator)}]", row)
-            self.allocator[name] = []
+        if name not in self._pieces:
+            self._rows.comes_from(f"jobs[{len(self._pieces)}]", row)
+            self._pieces[name] = []
             self._missing.pop(name, None)
 
     def add(self, name: str, piece: list[Any]) -> None:
         """Add a piece of a job."""
-        self.allocator[name].append(piece)
+        self._pieces[name].append(piece)
 
     def fields(self) -> Document:
         """Return the fields of the JSON format; jobs without a row are the last ones."""
-        for pieces in self.allocator.values():
+        for pieces in self._pieces.values():
             if len(pieces) > 1 and all(isinstance(piece[0], int | float) for piece in pieces):
                 pieces.sort(key=lambda piece: piece[0])
-        pieces_of: dict[str, list[list[Any]]] = {**self.allocator, **{name: [] for name in self._missing}}
+        pieces_of: dict[str, list[list[Any]]] = {**self._pieces, **{name: [] for name in self._missing}}
         return {"jobs": [{"name": name, "pieces": pieces} for name, pieces in pieces_of.items()]}
 
 
