@@ -1,8 +1,11 @@
-"""What problems and answers of all families have in common, and what those have that choose nodes."""
+"""What problems and answers of all families have in common, and what those have that choose nodes.
+
+They are equal, hashed and copied by their fields, though arrays and mappings have no equality of their own.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
@@ -12,7 +15,6 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem, UnknownName
 from allocsolve.model.arrays import IntArray, array_of, frozen, packed_integers
 from allocsolve.model.checks import instance, integer, items, shown
-from allocsolve.model.keyed import OfArrays
 from allocsolve.model.options import Parsed
 
 if TYPE_CHECKING:
@@ -20,6 +22,69 @@ if TYPE_CHECKING:
     from dataclasses import Field
 
     from allocsolve.model.arrays import BoolArray
+
+
+class Keyed:
+    """What is equal if its keys are."""
+
+    __slots__ = ()
+
+    def _key(self) -> tuple[object, ...]:
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, type(self)) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+class Rebuilt:
+    """A dataclass that is copied and pickled by construction, so that arrays stay read-only."""
+
+    __slots__ = ()
+
+    def _given(self) -> dict[str, Any]:
+        """Return the values of the fields that it is made of."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}  # type: ignore[arg-type]  # a mixin
+
+    def __reduce__(self) -> tuple[object, ...]:
+        values = self._given().values()
+        return type(self), tuple(
+            dict(each) if isinstance(each, MappingProxyType) else each for each in values
+        )
+
+
+class KeyedByFields(Keyed, Rebuilt):
+    """A dataclass that is equal if its fields are, arrays included; where it comes from does not count."""
+
+    __slots__ = ()
+
+    def _key(self) -> tuple[object, ...]:
+        values = (value for name, value in self._given().items() if name != "meta")
+        return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in values)
+
+
+class OfArrays(Rebuilt):
+    """A dataclass of arrays, some perhaps None, that is equal if these are; NaN is equal to NaN."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        pairs = zip(self._given().values(), other._given().values(), strict=True)
+        return all(
+            mine is theirs
+            if mine is None or theirs is None
+            else np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f")
+            for mine, theirs in pairs
+        )
+
+    def __hash__(self) -> int:
+        # Numbers with a fraction may be equal whose bytes differ: 0 and -0.
+        arrays = (array for array in self._given().values() if array is not None)
+        return hash(tuple(array.tobytes() for array in arrays if array.dtype.kind == "i"))
 
 
 def checked_free(
