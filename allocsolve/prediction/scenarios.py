@@ -11,8 +11,7 @@ from allocsolve.prediction.intervals import LEVELS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from allocsolve.model import IntArray
-    from allocsolve.model.columns import FloatArray
+    from allocsolve.model import FloatArray, IntArray
     from allocsolve.prediction.history import JobHistory
     from allocsolve.simulation import PolicyLike, QueueSnapshot
 

@@ -18,8 +18,7 @@ from allocsolve.simulation import QueueSnapshot
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from allocsolve.model import BoolArray
-    from allocsolve.model.columns import FloatArray
+    from allocsolve.model import BoolArray, FloatArray
     from allocsolve.prediction.history import JobHistory, Moment
     from allocsolve.simulation import PolicyLike, QueueView
 

@@ -19,8 +19,7 @@ from allocsolve.simulation.policy import instantiated, runnable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.simulation import Decision, QueueView
-    from allocsolve.simulation.policy import Policy
+    from allocsolve.simulation import Decision, Policy, QueueView
 
 #: What is checked: a policy, or what somebody takes for one.
 Subject: TypeAlias = Any

@@ -18,6 +18,7 @@ from allocsolve.model import (
     MAX_INTEGER,
     REJECTED,
     RESERVATION_SHAPES,
+    Clock,
     Limit,
     ReservationSchedule,
     Result,
@@ -28,7 +29,6 @@ from allocsolve.model import (
 from allocsolve.model.arrays import packed_integers
 from allocsolve.model.checks import choice, instance
 from allocsolve.model.options import Options
-from allocsolve.model.result import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

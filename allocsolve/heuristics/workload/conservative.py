@@ -28,8 +28,7 @@ from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.free_nodes import new_free_nodes
 from allocsolve.kernels.heap import BY_ITEM, Entry, lower, raise_up
 from allocsolve.kernels.records import Record, Records, record, records
-from allocsolve.model import WorkloadProblem
-from allocsolve.model.arrays import frozen
+from allocsolve.model import WorkloadProblem, frozen
 from allocsolve.model.checks import instance
 from allocsolve.simulation import EngineRules, Log, Simulation, Wake
 from allocsolve.simulation.compiled import CompiledSolver

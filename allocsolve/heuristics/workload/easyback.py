@@ -9,8 +9,7 @@ import numpy as np
 
 from allocsolve.heuristics.workload._kernels_queue import reservation
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.model import PROFILE, frozen
-from allocsolve.model.evolving import REQUESTED
+from allocsolve.model import PROFILE, REQUESTED, frozen
 from allocsolve.model.options import Within
 from allocsolve.simulation import EngineRules, ProfileKnowledge
 from allocsolve.simulation.compiled import ResizingSolver, run_to_end
@@ -30,9 +29,7 @@ from allocsolve.simulation.kernels import (
 )
 
 if TYPE_CHECKING:
-    from allocsolve.model import IntArray, WorkloadProblem
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.model.packed_jobs import PackedJobs
+    from allocsolve.model import FloatArray, IntArray, PackedJobs, WorkloadProblem
 
 
 class EasybackRule(NamedTuple):

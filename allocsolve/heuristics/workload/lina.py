@@ -39,10 +39,7 @@ from allocsolve.simulation.kernels import (
 
 if TYPE_CHECKING:
     from allocsolve.kernels.records import Records
-    from allocsolve.model import WorkloadProblem
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.model.packed_jobs import PackedJobs
+    from allocsolve.model import FloatArray, IntArray, PackedJobs, WorkloadProblem
     from allocsolve.simulation import EngineRules
 
 #: Codes of `LinaRule.candidates`: their places in `ShrinkCandidates` of

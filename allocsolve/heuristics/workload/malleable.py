@@ -53,9 +53,7 @@ if TYPE_CHECKING:
 
     from allocsolve.heuristics.workload._kernels_queue import QueueRule
     from allocsolve.kernels.records import Records
-    from allocsolve.model import IntArray, WorkloadProblem
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.model.packed_jobs import PackedJobs
+    from allocsolve.model import FloatArray, IntArray, PackedJobs, WorkloadProblem
     from allocsolve.simulation import QueueView
 
 #: Codes of `MalleableRule.measure`: nodes above the fewest or the preferred ones, as numbers; or above the

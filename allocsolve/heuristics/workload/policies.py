@@ -67,8 +67,7 @@ from allocsolve.simulation.view import user_numbers
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload.resources import Given
     from allocsolve.kernels.free_nodes import FreeNodes
-    from allocsolve.model import FloatArray, IntArray, WorkloadProblem
-    from allocsolve.model.packed_jobs import PackedJobs
+    from allocsolve.model import FloatArray, IntArray, PackedJobs, WorkloadProblem
     from allocsolve.simulation import Decision, QueueView
     from allocsolve.simulation.kernels import State
 

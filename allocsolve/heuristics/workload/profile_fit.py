@@ -22,8 +22,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics._kernels_fit import Request, Segments, compact, place
-from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.kernels.search import bisect_right
+from allocsolve.kernels import bisect_right, inner_kernel, kernel
 from allocsolve.model import NOT_EVOLVING, PROFILE, WorkloadProblem, WorkloadSchedule, expand_ratio, frozen
 from allocsolve.model.checks import instance
 from allocsolve.model.profile import ExpandLimit, max_expanded_durations

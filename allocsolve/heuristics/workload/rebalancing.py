@@ -23,8 +23,7 @@ from allocsolve.heuristics.workload._kernels_clearing import (
 from allocsolve.heuristics.workload._kernels_queue import ORDER_CODES, sort_queue
 from allocsolve.heuristics.workload.policies import QueueOrder
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.model import MALLEABLE, PROFILE
-from allocsolve.model.arrays import frozen
+from allocsolve.model import MALLEABLE, PROFILE, frozen
 from allocsolve.model.options import Within
 from allocsolve.simulation import Answer, EngineRules, Resize
 from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
@@ -51,8 +50,7 @@ from allocsolve.simulation.kernels import (
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload.malleable import ResizeDecision
-    from allocsolve.model import Clock, FloatArray, PackedJobs, WorkloadProblem
-    from allocsolve.model.arrays import IntArray
+    from allocsolve.model import Clock, FloatArray, IntArray, PackedJobs, WorkloadProblem
     from allocsolve.simulation import QueueView, Simulation
 
 #: Ratio of the time that a job is expected to go on to the time that it has run; decides whether a change

@@ -18,25 +18,32 @@ from allocsolve.heuristics.workload import _kernels_serial as kernels
 from allocsolve.heuristics.workload._kernels_serial import anneal_order, change_plan, reinsert
 from allocsolve.heuristics.workload.resources import check_rigid, given_to_kernels
 from allocsolve.kernels.free_nodes import FreeNodes
-from allocsolve.model import SLOWDOWN_FLOOR_S, Result, Status, WorkloadSchedule, shown_values
+from allocsolve.model import (
+    SLOWDOWN_FLOOR_S,
+    SPEEDUP_TABLE,
+    Result,
+    SpeedupTable,
+    Status,
+    WorkloadSchedule,
+    shown_values,
+)
 from allocsolve.model.arrays import array_of, frozen
 from allocsolve.model.job_kinds import ALL_SIZES, EVOLVING, allowed_sizes
 from allocsolve.model.options import Options, Within
-from allocsolve.model.speedup import SPEEDUP_TABLE, SpeedupTable
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_serial import Moves, OrderMoves, Orders, Placed
     from allocsolve.model import (
         Budget,
         Clock,
+        FloatArray,
         IntArray,
+        Speedup,
         Value,
         WorkloadObjective,
         WorkloadProblem,
         WorkloadTerm,
     )
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.model.speedup import Speedup
 
 
 class FreeSteps(NamedTuple):

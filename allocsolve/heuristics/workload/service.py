@@ -43,8 +43,14 @@ if TYPE_CHECKING:
 
     from allocsolve.heuristics.workload._kernels_serial import Costs
     from allocsolve.kernels.records import Records
-    from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule, WorkloadTerm
-    from allocsolve.model.packed_jobs import PackedJobs
+    from allocsolve.model import (
+        FloatArray,
+        IntArray,
+        PackedJobs,
+        WorkloadProblem,
+        WorkloadSchedule,
+        WorkloadTerm,
+    )
     from allocsolve.simulation.state import ElasticJob
 
 #: The shares of moves: an entry goes to a place near its own, to any place, or changes places with another

@@ -11,18 +11,14 @@ from allocsolve.heuristics.workload._kernels_queue import sort_queue
 from allocsolve.heuristics.workload.policies import SMALLEST_AREA_FIRST, run_queue
 from allocsolve.heuristics.workload.rebalancing import Supply, grow, shrink_and_start
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.model import MALLEABLE, Result, Status
-from allocsolve.model.arrays import frozen
+from allocsolve.model import MALLEABLE, Result, Status, frozen
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.compiled import run_to_end
 from allocsolve.simulation.kernels import Resizing, State, advance, has_room, largest_size, work_left
 from allocsolve.simulation.outcome import schedule_of
 
 if TYPE_CHECKING:
-    from allocsolve.model import Budget, WorkloadProblem, WorkloadSchedule
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.columns import FloatArray
-    from allocsolve.model.packed_jobs import PackedJobs
+    from allocsolve.model import Budget, FloatArray, IntArray, PackedJobs, WorkloadProblem, WorkloadSchedule
 
 #: The code of the order of the queue by area, see `_kernels_queue.ORDER_CODES`.
 _SMALLEST_AREA: Final = 2

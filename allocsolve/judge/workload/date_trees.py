@@ -24,15 +24,13 @@ from allocsolve.judge.workload.job_prices import (
     price_windows,
     ticks_of,
 )
-from allocsolve.model import MAX_INTEGER
-from allocsolve.model.arrays import frozen
+from allocsolve.model import MAX_INTEGER, frozen
 from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from allocsolve.model import IntArray
-    from allocsolve.model.workload import WorkloadProblem
+    from allocsolve.model import IntArray, WorkloadProblem
 
 #: Prices times units of nodes in all knapsacks of all leaves together (some minutes), and prices of all lists
 #: (1 GB).

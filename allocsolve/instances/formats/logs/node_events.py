@@ -25,8 +25,7 @@ from allocsolve.instances.formats.logs.lines import BYTE_ORDER_MARK
 from allocsolve.instances.formats.logs.slurm import tres_count
 from allocsolve.instances.formats.logs.times import Clock, zone
 from allocsolve.instances.formats.networks.hostlist import host_names
-from allocsolve.model import ClosedWindow
-from allocsolve.model.machine import NODES
+from allocsolve.model import NODES, ClosedWindow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
