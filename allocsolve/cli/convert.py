@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from allocsolve.families.view import Export
+    from allocsolve.families.contract import Export
     from allocsolve.model import Answer, Problem, Value
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allocsolve.model import BoolArray
-    from allocsolve.model.node_sets import NodeSet
+    from allocsolve.model.problem import NodeSet
 
 
 class _NodeProblem(Protocol):

@@ -19,7 +19,7 @@ from workload_traces import trace
 
 from allocsolve.errors import AllocsolveError, FormatError
 from allocsolve.instances import log_format, log_problem, read_swf_log, read_table_log, recorded_schedule
-from allocsolve.instances.formats.logs import json as log_json, pbs as log_pbs, slurm as log_slurm
+from allocsolve.instances.formats.logs import lines as log_lines, pbs as log_pbs, slurm as log_slurm
 from allocsolve.instances.formats.logs.lines import LogText, read_text
 from allocsolve.judge import workload_metrics
 from allocsolve.judge.workload.rules import workload_violations
@@ -263,7 +263,7 @@ def test_a_document_is_read_in_parts_as_in_one(
         return []
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(log_json, "_PART", part)
+        patched.setattr(log_lines, "_PART", part)
         patched.setattr(log_slurm, "_cells", keep)
         read_text(path, parse)
     assert seen == inner

@@ -22,7 +22,7 @@ from allocsolve.heuristics.evolution.list_scheduling import Fit, list_starts, sc
 from allocsolve.heuristics.workload.conservative import Conservative
 from allocsolve.heuristics.workload.policies import Easy
 from allocsolve.instances import counterexamples, write_problem, write_solution
-from allocsolve.instances.generators.counterexamples import easy_counterexamples
+from allocsolve.instances.generators.examples import easy_counterexamples
 from allocsolve.judge import WORKLOAD_CLAIMS, workload_breaches
 from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import (

@@ -9,7 +9,7 @@ import importlib
 import inspect
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 import pytest
 from process_tools import python
@@ -240,6 +240,34 @@ def test_no_module_is_longer_than_700_lines() -> None:
         for module in [*MODULES, *PAPERS]
         if _source(module).length > MOST_LINES
     ]
+    assert not offenders, "\n".join(offenders)
+
+
+def _faults_of_functions(module: Path) -> Iterator[str]:
+    """Yield what functions beside kernels may not do: the linter looks at neither in such modules."""
+    functions = [node for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))) if _is_plain(node)]
+    for one in functions:
+        positional = one.args.posonlyargs + one.args.args
+        flags = [each for each in positional if each.annotation and ast.unparse(each.annotation) == "bool"]
+        branches = [node for node in ast.walk(one) if isinstance(node, _BRANCHES)]
+        if len(positional) > 6 or flags or len(branches) >= 12:
+            yield f"{_place(module, one.lineno)}: {one.name} has too many arguments or branches, or a flag"
+
+
+_BRANCHES = (ast.If, ast.For, ast.While, ast.ExceptHandler, ast.match_case)
+
+
+def _is_plain(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
+    """Whether this is a function that is not compiled."""
+    return isinstance(node, ast.FunctionDef) and not any(
+        ast.unparse(each).endswith("kernel") for each in node.decorator_list
+    )
+
+
+def test_functions_beside_kernels_are_as_short_as_others() -> None:
+    kernels = [module for module in MODULES if "kernel\ndef " in module.read_text(encoding="utf-8")]
+    assert kernels
+    offenders = [fault for module in kernels for fault in _faults_of_functions(module)]
     assert not offenders, "\n".join(offenders)
 
 

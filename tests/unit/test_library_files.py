@@ -17,7 +17,7 @@ from library_tools import KLEIN, entry, small_library
 
 from allocsolve import registry
 from allocsolve.bench import RecordStore, improve_suites, plan, verify_suite
-from allocsolve.bench.library import closing, design
+from allocsolve.bench.library import design, improve
 from allocsolve.bench.library.improve import improved
 from allocsolve.bench.runs.execution import execute
 from allocsolve.cli import main
@@ -658,7 +658,7 @@ def test_rows_of_one_problem_under_two_limits_share_what_they_know(
     optimum = first[0].after.upper
     baseline(Rigid())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(closing, "judge", SimpleNamespace(violations=lambda *_: ["too wide"]))
+        patch.setattr(improve, "judge", SimpleNamespace(violations=lambda *_: ["too wide"]))
         with pytest.raises(InvalidAnswer, match="tight-0: too wide"):
             changes(library, "loose")
     loose, taken = changes(library, "loose")
@@ -667,7 +667,7 @@ def test_rows_of_one_problem_under_two_limits_share_what_they_know(
     assert (taken.after.lower, taken.after.upper) == (loose.after.lower, optimum)
     assert taken.after.history[-1].solver.endswith(", on tight-0")
     assert list(verify_suite(library["loose"])) == []
-    assert list(closing.implied_rows([library["tight"], library["loose"]])) == []
+    assert list(improve.implied_rows([library["tight"], library["loose"]])) == []
 
 
 def test_a_bound_of_a_looser_limit_holds_under_a_tighter_one(

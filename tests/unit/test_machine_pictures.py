@@ -16,7 +16,7 @@ from allocsolve.instances import write_problem
 from allocsolve.instances.formats.simulators.foreign import node_intervals, pieces_within, start_reasons
 from allocsolve.instances.formats.simulators.viewers import perfetto_text
 from allocsolve.model import ClosedWindow, Jobs, WorkloadProblem, WorkloadSchedule
-from allocsolve.pictures._workload_machine import closed_parts, panels, use_changes
+from allocsolve.pictures._workload_series import closed_parts, panels, use_changes
 from allocsolve.pictures.time_axis import binned
 from allocsolve.pictures.workload import WORKLOAD_VIEW, workload_exhibits
 

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from allocsolve.instances import klein2011
 from allocsolve.kernels import compilation
-from allocsolve.kernels.compilations import compiling
+from allocsolve.kernels.cache import compiling
 from allocsolve.model import Budget, Limit, Result, Status
 from allocsolve.registry import front_door, make_allocator, ready, solve
 
