@@ -422,12 +422,12 @@ def test_near_the_area_the_budget_for_waste_refutes() -> None:
 
 
 def test_where_large_steps_exclude_each_other_prices_refute() -> None:
-    """Without them 74,000 conflicts do."""
+    """In slices of 10,000 conflicts, as the solver searches; without prices it takes eight of them."""
     problem = replace(klein2011([12, 0], num_apps=(12, 12)), expand_limit=math.inf)
     strong = strong_makespan_bound(problem)
     prices = step_prices(problem, strong.certificate["prices"])
     model = OffsetModel(problem, strong.value + 76, Budget().start(), seed=0, prices=prices)
-    assert model.search(25_000) == NO_ANSWER
+    assert NO_ANSWER in [model.search(10_000) for _ in range(3)]
 
 
 def test_a_budget_beyond_64_bits_is_left_out() -> None:
