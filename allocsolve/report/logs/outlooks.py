@@ -80,7 +80,7 @@ def _signed(seconds: float) -> TableCell:
 
 def outlook_notes(figures: WhatIf) -> Iterator[str]:
     """Yield what else has changed in a row, and why figures are missing."""
-    yield "One thing is otherwise in each row."
+    yield "Each row changes one thing."
     told: set[tuple[int, str]] = set()
     for outlook in figures.outlooks:
         question = outlook.question
