@@ -97,7 +97,9 @@ class Engine:
         self._shown_nodes, self._starts = self._known.seen.nodes.data, starts.data
         estimates = problem.packed.runtime if self.rules.knowledge == "actual" else problem.packed.estimate
         self._changes = Changes(problem, self._state, estimates) if elastic else None
-        self._known_steps = KnownProfiles(problem, self.rules, self._changes) if self._changes else None
+        self._known_steps = (
+            KnownProfiles(problem, self.rules, self._changes.present_step) if self._changes else None
+        )
         self._wakes: list[float] = []
 
     def advance(self) -> QueueView | None:

@@ -15,10 +15,9 @@ from allocsolve.model.evolving import packed_evolving
 from allocsolve.model.job_kinds import POWERS_OF_TWO, allowed_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from allocsolve.model import FloatArray, IntArray, PackedEvolving, PackedJobs, WorkloadProblem
-    from allocsolve.simulation.orders import Changes
     from allocsolve.simulation.rules import EngineRules
 
 #: The columns that say how jobs evolve, and what changes of size cost.
@@ -117,10 +116,18 @@ _STEPS: Final = {"none": 0, "next": 2, "all": None}
 
 
 class KnownProfiles:
-    """What the rules show of the profiles of jobs."""
+    """What the rules show of the profiles of jobs.
 
-    def __init__(self, problem: WorkloadProblem, rules: EngineRules, changes: Changes) -> None:
-        self._changes, self._limit = changes, _STEPS[rules.profile_knowledge]
+    `present_step` is `Changes.present_step` of the engine.
+    """
+
+    def __init__(
+        self,
+        problem: WorkloadProblem,
+        rules: EngineRules,
+        present_step: Callable[[int], tuple[int, float | None]],
+    ) -> None:
+        self._present_step, self._limit = present_step, _STEPS[rules.profile_knowledge]
         plan = problem.jobs.evolving
         self._has_profile, self._offsets = plan.reading == PROFILE, plan.offsets
         self._steps = list(zip(plan.amounts.tolist(), plan.nodes.tolist(), strict=True))
@@ -134,7 +141,7 @@ class KnownProfiles:
         return MappingProxyType({job: self._left(job) for job in jobs})
 
     def _left(self, job: int) -> Steps:
-        row, seconds = self._changes.present_step(job)
+        row, seconds = self._present_step(job)
         last = int(self._offsets[job + 1])
         steps = self._steps[row : last if self._limit is None else min(last, row + self._limit)]
         return ((steps[0][0] if seconds is None else seconds, steps[0][1]), *steps[1:])

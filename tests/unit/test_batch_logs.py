@@ -522,7 +522,7 @@ def test_every_command_that_takes_a_log(tmp_path: Path, capsys: Capture) -> None
         assert run_json(capsys, "import", "--format", name, path, *out)["log"]["kept"] == 5
         path = saved(tmp_path, write(good(name)), f"{name}.{'csv' if name == 'evalys' else 'log'}")
         told = refused(capsys, "solve", path, "--solver", "easy")
-        assert f"is a log ({name}), not a problem: allocsolve convert, or import {name}, makes one" in told
+        assert f"is a log ({name}), not a problem: allocsolve convert, or import, makes one" in told
     path.write_text(text(["submit,nodes,runtime,job", "0,1,5,a"]))
     assert "there is no column 'num_nodes'" in refused(capsys, "solve", path, "--solver", "easy")
 

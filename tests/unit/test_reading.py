@@ -232,7 +232,7 @@ def test_a_small_archive_of_an_endless_line_takes_little_memory(tmp_path: Path) 
         "from allocsolve.cli import main\n"
         "print(main(sys.argv[1:]), peak_mb())\n"
     )
-    argv = ["import", str(path), "--out", str(tmp_path / "o.json")]
+    argv = ["import", "--format", "swf", str(path), "--out", str(tmp_path / "o.json")]
     where = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
         [sys.executable, "-c", code, *argv], capture_output=True, text=True, check=True, env=where
