@@ -58,7 +58,7 @@ verify:
 
 clean:
 	$(MAKE) --directory verified clean
-	rm -rf $(VENV) .coverage out docs/_build docs/reference .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .coverage out docs/_build docs/pictures docs/reference .mypy_cache .pytest_cache .ruff_cache
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

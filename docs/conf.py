@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
+import runpy
+import shutil
 import sys
 import tomllib
 from collections import defaultdict
 from functools import cache
 from importlib.metadata import version as version_of
-from inspect import isclass, isroutine
+from inspect import cleandoc, isclass, isroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +32,13 @@ project = "allocsolve"
 author = "the allocsolve authors"
 release = version = version_of("allocsolve")
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",  # the source of each public name, as a page beside the others
+    "sphinx_copybutton",
+]
 exclude_patterns = ["_build", "certificates"]
 default_role = "py:obj"
 nitpicky = True
@@ -53,6 +61,11 @@ nb_execution_timeout = 600  # seconds of a cell: the first call of a solver comp
 nb_output_stderr = "error"
 nb_merge_streams = True
 
+# A button copies what is typed: without prompts, and without what commands print.
+copybutton_prompt_text = r">>> |\.\.\. |\$ |> "
+copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"
+
 html_theme = "furo"
 html_title = f"allocsolve {release}"
 html_static_path = ["_static"]
@@ -60,6 +73,9 @@ html_css_files = ["site.css"]
 html_show_copyright = html_show_sphinx = False
 html_copy_source = False
 pygments_style, pygments_dark_style = "friendly", "native"
+
+#: Draws the pictures of the pages, and makes the example pages that they link to.
+_PICTURES = Path(__file__).with_name("page_pictures.py")
 
 #: Where the pages of the reference are written; git ignores it.
 _REFERENCE = Path(__file__).with_name("reference")
@@ -131,10 +147,11 @@ def by_task() -> dict[tuple[str, str], list[str]]:
 def _page(task: dict[str, Any], names: dict[tuple[str, str], list[str]]) -> str:
     """Return the page of a task: its names by part, each described by its kind."""
     lines = [*_title(task["title"]), task["about"], ""]
+    lines += _summary([name for heading in task["parts"] for name in names[task["page"], heading]])
     for heading in task["parts"]:
         lines += [heading, "-" * len(heading), ""]
         for name in names[task["page"], heading]:
-            thing = pkgutil.resolve_name(name)
+            thing = _thing(name)
             lines += [f".. currentmodule:: {name.rpartition('.')[0]}", ""]
             if isclass(thing):
                 lines += [f".. autoclass:: {name}", "   :members:", ""]
@@ -145,13 +162,38 @@ def _page(task: dict[str, Any], names: dict[tuple[str, str], list[str]]) -> str:
     return "\n".join(lines)
 
 
+def _summary(names: list[str]) -> list[str]:
+    """Return a table of public names, each with the first sentence of its description."""
+    lines = [".. list-table::", "   :class: summary", ""]
+    for name in names:
+        lines += [f"   * - :py:obj:`~{name}`", f"     - {_first_sentence(name)}"]
+    return [*lines, ""]
+
+
+def _first_sentence(name: str) -> str:
+    """Return the summary of a public name: of its docstring or comment, else its value or its type."""
+    room, _dot, bare = name.rpartition(".")
+    thing = _thing(name)
+    if isclass(thing) or isroutine(thing):
+        return cleandoc(thing.__doc__ or "").split("\n\n")[0].replace("\n", " ")
+    if comments := _comments(_source(sys.modules[room], bare), bare):
+        return " ".join(comments).split(". ")[0]
+    return f"``{thing!r}``" if isinstance(thing, int | str | tuple) else f"`{type(thing).__name__}`"
+
+
+def _thing(name: str) -> object:
+    """Return what a public name stands for; a module below its room may be called like it."""
+    room, _dot, bare = name.rpartition(".")
+    return getattr(importlib.import_module(room), bare)
+
+
 def _title(title: str) -> list[str]:
     return [title, "=" * len(title), ""]
 
 
 def _contents() -> str:
     """Return the page that leads to all tasks, and has the names that can be imported from the package."""
-    lines = [*_title("Reference by task"), "What do you want to do?", ""]
+    lines = [*_title("Python reference"), ""]
     lines += [f"* :doc:`{task['title']} <{task['page']}>`: {task['about']}" for task in TASKS]
     lines += [
         "",
@@ -173,6 +215,21 @@ def _modules() -> str:
     for room in rooms():
         lines += [room, "-" * len(room), "", f".. automodule:: {room}", "   :no-members:", ""]
     return "\n".join(lines)
+
+
+def _draw_pictures(_: Sphinx) -> None:
+    """Draw the pictures of the pages before they are read."""
+    runpy.run_path(str(_PICTURES), run_name="__main__")
+
+
+def _write_examples(app: Sphinx, fault: Exception | None) -> None:
+    """Write the example pages, of `whatif` and of a study, beside the pages that show pictures of them."""
+    if fault is not None or app.builder.format != "html":
+        return
+    folder = Path(app.outdir) / "examples"
+    folder.mkdir(exist_ok=True)
+    for page in _PICTURES.with_name("pictures").glob("*.html"):
+        shutil.copy(page, folder)
 
 
 def _write_reference(_: Sphinx) -> None:
@@ -269,8 +326,10 @@ def _trim(_: Sphinx, page: document) -> None:
 def setup(app: Sphinx) -> None:
     """Connect what Sphinx calls."""
     app.connect("builder-inited", _write_reference)
+    app.connect("builder-inited", _draw_pictures)
     app.connect("autodoc-process-docstring", _describe, priority=400)  # before napoleon
     app.connect("autodoc-process-docstring", _keep_words, priority=600)
     app.connect("doctree-read", _trim)
     app.connect("missing-reference", _link)
     app.connect("build-finished", _write_schemas)
+    app.connect("build-finished", _write_examples)

@@ -57,7 +57,7 @@ SOLVERS: Final = {
 #: The figures of one version: its name, where they are from, and the rows of its suites.
 Version = dict[str, Any]
 
-INTRODUCTION: Final = """# Gaps of each version
+INTRODUCTION: Final = """# Gaps by version
 
 How good is this version on the [instance library](solvers.md), and was the one before it as good?
 `python docs/quality.py` measures it before each release and writes this page from `docs/quality.json`.
@@ -75,7 +75,7 @@ RUNS: Final = """
 A solver of each family ({solvers}) has {seconds} s for each problem, {workers} worker and seed {seed}. Value
 and bound are those of this run alone; what the library knows of the problem does not count. Versions that
 were measured on the same day ran at the same time, on a processor each. A limit in seconds buys less where
-other work is done beside it: the table of versions has the seconds of CPU. Runs of one version differ, too:
+other work is done beside it: the table of versions has the seconds of CPU. Runs of one version also differ:
 eight runs left a mean of 11.5 to 13.9 % open on `lublin-load`, whichever version it was.
 """
 
@@ -83,7 +83,7 @@ KNOWN: Final = """
 ## As the library knows it
 
 The best value and the largest bound that the library of the version has on record, whoever found them and
-however long it took; `allocsolve library verify` has the judge recompute them. A dash stands where it had no
+however long it took; `allocsolve library verify` has the judge recompute them. A dash means that it had no
 such problems.
 """
 

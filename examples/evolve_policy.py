@@ -91,19 +91,19 @@ def search(logs: Path, path: Path, args: argparse.Namespace) -> np.ndarray:
 
 
 def compare(held_out: PolicyEvaluator, found: str) -> None:
-    """Show the mean regret on held-out windows, and on how many the found policy has less."""
+    """Show the mean gap on held-out windows, and on how many the found policy has less."""
     count, scores = len(held_out.windows), {}
     for name in (found, *KNOWN):
         metrics = held_out.evaluate(name)["metrics"]
         scores[name] = np.array([metrics[f"window_{idx}"] for idx in range(1, count + 1)])
     with np.errstate(divide="ignore"):
-        regrets = {name: 1 / values - 1 for name, values in scores.items()}
-    less = {name: regrets[name] - regrets[found] for name in KNOWN}
+        gaps = {name: 1 / values - 1 for name, values in scores.items()}
+    less = {name: gaps[name] - gaps[found] for name in KNOWN}
     adjusted = dict(zip(KNOWN, holm([signed_rank(less[name].tolist()) for name in KNOWN]), strict=True))
-    heads = f"{'score':>8}{'regret':>9}{'found has less on':>20}{'p (Holm)':>10}"
+    heads = f"{'score':>8}{'gap':>9}{'found has less on':>20}{'p (Holm)':>10}"
     print(f"{f'on {count} held-out windows':30}{heads}")
     for name, values in scores.items():
-        line = f"{name:30}{values.mean():8.4f}{regrets[name].mean():9.1%}"
+        line = f"{name:30}{values.mean():8.4f}{gaps[name].mean():9.1%}"
         if name != found:
             line += f"{f'{(less[name] > 0).sum()} of {count}':>20}{adjusted[name]:10.2g}"
         print(line)

@@ -81,7 +81,7 @@ def cross_entropy(env: WorkloadEnv, seed: int = 0) -> LinearAgent:
         returns = [np.mean([episode_return(env, agent, at) for at in offsets]) for agent in agents]
         best = drawn[np.argsort(returns)[-ELITE:]]
         mean, spread = best.mean(axis=0), best.std(axis=0) + 0.1
-        print(f"generation {generation + 1}: mean regret {-np.mean(returns):.2f}, best {-max(returns):.2f}")
+        print(f"generation {generation + 1}: mean gap {-np.mean(returns):.2f}, best {-max(returns):.2f}")
     return LinearAgent(tuple(mean.round(3).tolist()))
 
 
@@ -144,7 +144,7 @@ def main() -> None:
     options = parser.parse_args()
     problem = read_problem(options.log) if options.log else drawn_log()
     assert isinstance(problem, WorkloadProblem)
-    env = WorkloadEnv(problem, jobs=EPISODE, window=WINDOW, reward="regret", split="train")
+    env = WorkloadEnv(problem, jobs=EPISODE, window=WINDOW, reward="gap", split="train")
     agent = cross_entropy(env)
     print("weights: " + ", ".join(f"{name} {w:g}" for name, w in zip(FEATURES, agent.weights, strict=True)))
     policies: dict[str, Fcfs | FirstFit | Easy | AgentPolicy] = {"fcfs": Fcfs(), "first-fit": FirstFit()}

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from allocsolve import registry
+from allocsolve.bench.runs.describe import Description, identity_of
 from allocsolve.bench.runs.store import RecordStore
 from allocsolve.bench.runs.tasks import plan
 from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.families import family_named, family_of
 from allocsolve.model import terms
 
 if TYPE_CHECKING:
@@ -37,9 +41,19 @@ def planned(
     """Return a run of each solver on a problem.
 
     The labels say what each run stands for, by the name of its solver; no two names mean the same solver.
+    A solver of a reproduction is named as ``package.module:object``.
     """
-    tasks = plan([("", problem)], list(labels), objective=objective, budgets=[budget])
+    solvers = [_described(name, family_of(problem).kind, objective) for name in labels]
+    tasks = plan([("", problem)], solvers, objective=objective, budgets=[budget])
     return [PlannedRun(task, label) for task, label in zip(tasks, labels.values(), strict=True)]
+
+
+@functools.cache
+def _described(name: str, kind: str, objective: str) -> Description:
+    """Return what a solver is; it is made here, where `describe` would start a process for one of ours."""
+    canonical = registry.canonical_name(name)
+    identity = identity_of(canonical, family_named(kind), objective)
+    return Description(canonical, (kind,), {(kind, objective): identity})
 
 
 def tasks_of(runs: Iterable[PlannedRun[Any]]) -> list[Task]:

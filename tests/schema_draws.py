@@ -7,12 +7,14 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+from evolving_strategies import evolving_problems
 from format_draws import random_schedule, random_workload_of
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from placement_strategies import placement_problems, placements
 from reservation_strategies import reservation_problems, reservation_schedules
-from strategies import evolution_problems, partition_problems, partitions, workload_problems
+from resource_strategies import general_problems
+from strategies import box_problems, evolution_problems, partition_problems, partitions, workload_problems
 
 from allocsolve import solve
 from allocsolve.errors import FormatError
@@ -92,18 +94,22 @@ def spoilt(draw: DrawFn, document: Document, names: tuple[str, ...]) -> Document
 
 def _workloads() -> st.SearchStrategy[Any]:
     seeds = st.integers(0, 10**6)
-    return workload_problems() | seeds.map(lambda seed: random_workload_of(seed, "rmoaqps"))
+    drawn = seeds.map(lambda seed: random_workload_of(seed, "rmoaqps"))
+    return workload_problems() | drawn | evolving_problems() | general_problems()
 
 
 #: Problems of each kind, and how an answer to one is drawn, feasible or not.
 DRAWS: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], st.SearchStrategy[Any]]]] = {
-    "evolution": (evolution_problems(), lambda problem: st.just(solve(problem, "noX").answer)),
-    "partition": (partition_problems(), partitions),
+    "evolution": (
+        evolution_problems(min_apps=0, releases=True),
+        lambda problem: st.just(solve(problem, "noX").answer),
+    ),
+    "partition": (partition_problems(max_nodes=40, contiguous=None) | box_problems(), partitions),
     "workload": (
         _workloads(),
         lambda problem: st.integers(0, 10**6).map(lambda seed: random_schedule(seed, problem)),
     ),
-    "reservation": (reservation_problems(), reservation_schedules),
+    "reservation": (reservation_problems(may_leak=True), reservation_schedules),
     "placement": (placement_problems(), placements),
 }
 

@@ -13,7 +13,7 @@ from allocsolve.model.checks import shown
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allocsolve.simulation import EngineRules
+    from allocsolve.simulation import EngineRules, PolicyLike
 
 
 class AccasimScheduler:
@@ -51,7 +51,7 @@ class AccasimScheduler:
 
     def __init__(
         self,
-        policy: Any,  # noqa: ANN401 - a name, or whatever a policy is
+        policy: str | PolicyLike,
         allocator: Any,  # noqa: ANN401 - an object of AccaSim
         *,
         seed: int = 0,

@@ -14,7 +14,7 @@ from allocsolve.model.speedup import SpeedupTable
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from allocsolve.simulation import EngineRules
+    from allocsolve.simulation import EngineRules, PolicyLike
 
 
 class Machines(tuple[int, ...]):
@@ -62,7 +62,7 @@ class PybatsimScheduler:
 
     def __init__(
         self,
-        policy: Any,  # noqa: ANN401 - a name, or whatever a policy is
+        policy: str | PolicyLike,
         *,
         choose: Callable[[Sequence[int], int], Sequence[int] | None] | None = None,
         rules: EngineRules | None = None,

@@ -10,7 +10,7 @@ from allocsolve.adaptors.policy_driver import PolicyDriver
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allocsolve.simulation import EngineRules
+    from allocsolve.simulation import EngineRules, PolicyLike
 
 
 class _Nodes:
@@ -45,7 +45,7 @@ class CqsimBackfill:
 
     def __init__(
         self,
-        policy: Any,  # noqa: ANN401 - a name, or whatever a policy is
+        policy: str | PolicyLike,
         job_module: Any,  # noqa: ANN401 - an object of CQSim
         node_module: Any,  # noqa: ANN401 - an object of CQSim
         *,
@@ -84,7 +84,7 @@ class CqsimBackfill:
 
 def cqsim_modules(
     modules: Mapping[str, Any],
-    policy: Any,  # noqa: ANN401 - a name, or whatever a policy is
+    policy: str | PolicyLike,
     *,
     rules: EngineRules | None = None,
     seed: int = 0,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from allocsolve.model import BoolArray, JobKind, Speedup
+    from allocsolve.simulation import PolicyLike
 
 
 class ElastisimScheduler:
@@ -59,7 +60,7 @@ class ElastisimScheduler:
 
     def __init__(
         self,
-        policy: Any,  # noqa: ANN401 - a name, or whatever a policy is
+        policy: str | PolicyLike,
         *,
         choose: Callable[[BoolArray, int], Iterable[int] | None] | None = None,
         coalesce: bool = False,

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from allocsolve.adaptors.foreign_cluster import stateless_view
 from allocsolve.adaptors.policy_driver import NamedPolicy, named_policy
 from allocsolve.errors import InvalidOption
 from allocsolve.model.checks import shown
 from allocsolve.simulation import IllegalDecision, Start, forecast
+from allocsolve.simulation.snapshot import stateless_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,7 +1,4 @@
-"""Another program's cluster as our policies see it, from one snapshot to the next.
-
-`stateless_view` is for programs of which nothing is remembered between two snapshots.
-"""
+"""Another program's cluster as our policies see it, from one snapshot to the next."""
 
 from __future__ import annotations
 
@@ -11,23 +8,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from allocsolve.errors import InvalidOption, InvalidProblem
-from allocsolve.model import DEFAULT_LIMIT_FACTOR
-from allocsolve.model.arrays import frozen, read_only_view
-from allocsolve.model.checks import choice, integer, real, shown
-from allocsolve.model.columns import packed_speedups
-from allocsolve.model.evolving import REQUESTED
-from allocsolve.model.job_kinds import (
+from allocsolve.model import (
     ALL_SIZES,
+    DEFAULT_LIMIT_FACTOR,
     EVOLVING,
     JOB_KINDS,
     MALLEABLE,
-    MOLDABLE,
     POWERS_OF_TWO,
-    RIGID,
+    REQUESTED,
+    SPEEDUP_TABLE,
 )
-from allocsolve.model.speedup import SPEEDUP_TABLE
-from allocsolve.simulation.columns import NO_PROFILES
-from allocsolve.simulation.view import NO_CHANGES, NO_JOBS, JobColumns, QueueView, relative_time
+from allocsolve.model.arrays import frozen, read_only_view
+from allocsolve.model.checks import choice, in_range, integer, moment, real, shown
+from allocsolve.model.columns import packed_speedups
+from allocsolve.simulation.view import NO_JOBS, NO_PROFILES, JobColumns, QueueView, relative_time
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -65,6 +59,8 @@ class ForeignJobs:
     ----------
     knowledge
         Whether policies may see run times, as of `allocsolve.simulation.EngineRules`.
+    num_nodes
+        Nodes of the machine; a job that needs more could never start, and is refused.
 
     Notes
     -----
@@ -79,8 +75,8 @@ class ForeignJobs:
     (0, ['17.batch'], [3600.0])
     """
 
-    def __init__(self, knowledge: Knowledge = "estimate") -> None:
-        self.knowledge = knowledge
+    def __init__(self, knowledge: Knowledge = "estimate", num_nodes: int | None = None) -> None:
+        self.knowledge, self.num_nodes = knowledge, num_nodes
         #: From keys to indices, and back.
         self.index: dict[Key, int] = {}
         self.keys: list[Key] = []
@@ -116,7 +112,8 @@ class ForeignJobs:
     ) -> int:
         """Add a job that has been submitted, and return its index.
 
-        `InvalidOption` if a job of this key has been added before.
+        `InvalidOption` if a job of this key has been added before; `InvalidProblem` if it can never start, or
+        if it is no job; all in one line.
 
         Parameters
         ----------
@@ -141,7 +138,9 @@ class ForeignJobs:
         high = size if max_nodes is None else _size(f"{name} max_nodes", max_nodes)
         if not low <= size <= high:
             raise InvalidProblem(f"{name} nodes {size} are not from {low} to {high}")
-        moment, expected = _moment(f"{name} submit", submit), _least(f"{name} estimate", estimate)
+        if self.num_nodes is not None and low > self.num_nodes:
+            raise InvalidProblem(f"{name} it needs {low} of {self.num_nodes} nodes, and can never start")
+        came, expected = moment(f"{name} submit", submit), _least(f"{name} estimate", estimate)
         code = JOB_KINDS.index(choice(f"{name} kind", kind, JOB_KINDS))
         step = POWERS_OF_TWO if size_set == "powers-of-two" else _size(f"{name} size_set", size_set)
         row = self._new_row()
@@ -150,14 +149,14 @@ class ForeignJobs:
         self._offsets[row + 1] = max(self._offsets[row], self._offsets[row + 1])
         actual = self.knowledge == "actual"
         self._floats[:7, row] = (
-            *(moment, length if actual else math.nan, expected),
+            *(came, length if actual else math.nan, expected),
             *(weight, self._floats[_PARAMETER, row], math.nan, math.nan),
         )
         self._ints[:9, row] = (
             *(size, low, high, self._ints[_SPEEDUP, row], code, points, step),
             *(self._users.setdefault(user, len(self._users)) if user else -1, REQUESTED * (code == EVOLVING)),
         )
-        if row and moment < self._floats[_SUBMIT, row - 1]:
+        if row and came < self._floats[_SUBMIT, row - 1]:
             self.in_order = False
         self.elastic = self.elastic or code in {MALLEABLE, EVOLVING}
         self.index[key] = row
@@ -234,13 +233,6 @@ def _size(what: str, value: object) -> int:
     return number
 
 
-def _moment(what: str, value: object) -> float:
-    number = real(what, value)
-    if not math.isfinite(number):
-        raise InvalidProblem(f"{what} {number} is no time")
-    return number
-
-
 def _least(what: str, value: object) -> float:
     number = real(what, value)
     if not number >= 0:
@@ -270,9 +262,10 @@ class ForeignCluster:
     """
 
     def __init__(self, num_nodes: int, knowledge: Knowledge = "estimate") -> None:
-        self.num_nodes = integer("num_nodes", num_nodes, InvalidOption)
+        whole = integer("num_nodes", num_nodes, InvalidOption)
+        self.num_nodes = in_range("num_nodes", whole, 1, error=InvalidOption)
         #: The jobs of the other program.
-        self.jobs = ForeignJobs(knowledge)
+        self.jobs = ForeignJobs(knowledge, self.num_nodes)
         #: When the policy wants to be called whatever happens, in seconds, rising.
         self.wakes: list[float] = []
         #: Jobs that were promised nodes, first in, first out, with these; free nodes that wait for them.
@@ -487,75 +480,3 @@ def _unknown(key: Key) -> InvalidOption:
 
 def _ints(values: Sequence[int]) -> IntArray:
     return frozen(np.array(values, dtype=np.int64)) if values else NO_JOBS
-
-
-#: Of a job, what a snapshot does not tell.
-_UNKNOWN: Final = (*_FLOATS[_END + 1 :], "parameter")
-_UNKNOWN_INTS: Final = ("speedup", "points", "reading", "holds_larger")
-
-
-def stateless_view(
-    now: float,
-    num_nodes: int,
-    free: int,
-    queue: Sequence[tuple[float, int, int, float]],
-    running: Sequence[tuple[float, int]],
-) -> QueueView:
-    """Return a view of rigid and moldable jobs, numbered anew: those that wait, then those that run.
-
-    The queue is in the order in which the policy is to see it: of each job its submission, its fewest and its
-    most nodes, and how long it is expected to run, on however many. Of running jobs, rising, it is told when
-    each will end, and its nodes; such a job is shown as if it had started now, for the time that it has left.
-    Why the policy is called, and who a job is of, a snapshot does not say. O(queued and running jobs).
-
-    Examples
-    --------
-    >>> view = stateless_view(5, 4, 1, [(0, 4, 4, 10)], [(100, 3)])
-    >>> view.queue.tolist(), view.running.tolist(), view.expected_ends.tolist(), view.jobs.estimate.tolist()
-    ([0], [1], [100.0], [10.0, 95.0])
-    """
-    waiting, count = len(queue), len(queue) + len(running)
-    # submissions, fewest and most nodes, expected seconds, starts
-    rows = np.full((5, count), now, dtype=float)
-    rows[:4, :waiting] = np.array(queue, dtype=float).reshape(waiting, 4).T
-    rows[4, :waiting] = np.nan
-    ends, held = np.array(running, dtype=float).reshape(-1, 2).T
-    rows[1:3, waiting:], rows[3, waiting:] = held, ends - now
-    submit, _, _, expected, start = frozen(rows)
-    nodes, largest = frozen(rows[1:3].astype(np.int64))
-    zeros, naughts = frozen(np.zeros(count, dtype=np.int64)), frozen(np.zeros(count))
-    constant: dict[str, Any] = {**dict.fromkeys(_UNKNOWN_INTS, zeros), **dict.fromkeys(_UNKNOWN, naughts)}
-    jobs = JobColumns(
-        submit=submit,
-        nodes=nodes,
-        min_nodes=nodes,
-        max_nodes=largest,
-        runtime=expected,
-        estimate=expected,
-        weight=frozen(np.ones(count)),
-        table_offsets=frozen(np.zeros(count + 1, dtype=np.int64)),
-        table_nodes=NO_JOBS,
-        table_seconds=frozen(np.empty(0)),
-        kind=frozen(np.where(nodes < largest, MOLDABLE, RIGID)),
-        size_step=frozen(np.ones(count, dtype=np.int64)),
-        start=start,
-        end=frozen(np.full(count, np.nan)),
-        user=frozen(np.full(count, -1)),
-        **constant,
-    )
-    return QueueView(
-        now=float(now),
-        woken=False,
-        num_nodes=num_nodes,
-        free=free,
-        queue=frozen(np.arange(waiting)),
-        running=frozen(np.arange(waiting, count)),
-        expected_ends=frozen(ends.copy()),
-        held=nodes[waiting:],
-        targets=nodes[waiting:],
-        completed=NO_JOBS,
-        submitted=NO_JOBS,
-        jobs=jobs,
-        profiles=NO_PROFILES,
-        **NO_CHANGES,
-    )

@@ -39,7 +39,7 @@ ENV_ID: Final = "allocsolve/Workload-v0"
 
 #: What the rewards of an episode add up to, with a minus sign: mean turnaround in seconds, mean bounded
 #: slowdown (``bsld``), or the part by which mean turnaround is above its certified lower bound.
-Reward: TypeAlias = Literal["turnaround", "slowdown", "regret"]
+Reward: TypeAlias = Literal["turnaround", "slowdown", "gap"]
 
 #: From which jobs of the log the windows are.
 Split: TypeAlias = Literal["train", "test"]
@@ -57,7 +57,7 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
 
     ``info`` has: ``action_mask`` (int8; `action_masks` has it as bool); ``bound``, a certified lower
     bound on mean turnaround (or slowdown, if that is the reward); ``offset`` of the window; the number of
-    ``forbidden`` actions taken; at the end the judged ``value`` and its ``regret``, relative to the bound.
+    ``forbidden`` actions taken; at the end the judged ``value`` and its ``gap``, relative to the bound.
 
     `InvalidOption, UnknownName` if an option is not as said, a window is longer than its part of the log, or
     jobs evolve.
@@ -183,9 +183,9 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
         submit, costs = self.episode.packed.submit, self._costs
         turnarounds = np.minimum(self._starts, np.maximum(self.now, submit)) + self._runs - submit
         mean = float(np.maximum(costs.floor, costs.slope * turnarounds).sum()) / costs.scale
-        return self._regret(mean) if self.reward == "regret" else mean
+        return self._gap(mean) if self.reward == "gap" else mean
 
-    def _regret(self, value: float) -> float:
+    def _gap(self, value: float) -> float:
         return value / self._bound - 1 if self._bound else 0.0
 
     def _seen(self) -> Observation:
@@ -197,7 +197,7 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
         info = {"action_mask": self.action_masks().astype(np.int8), **self._told}
         if self._turn is None:
             value = float(getattr(workload_metrics(self.episode, self.schedule), self._term))
-            info |= {"value": value, "regret": self._regret(value)}
+            info |= {"value": value, "gap": self._gap(value)}
         return info
 
 

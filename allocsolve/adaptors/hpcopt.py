@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
-from allocsolve.adaptors.foreign_cluster import stateless_view
 from allocsolve.adaptors.policy_driver import NamedPolicy, named_policy
 from allocsolve.errors import InvalidOption
 from allocsolve.model.checks import choice, shown
 from allocsolve.simulation import EngineRules, IllegalDecision, Knowledge, Start
+from allocsolve.simulation.snapshot import stateless_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from allocsolve.simulation import QueueView
+    from allocsolve.simulation import PolicyLike, QueueView
 
 
 class _Queued(NamedTuple):
@@ -95,7 +95,7 @@ class HpcoptPlugin:
     ('OUR_EASY', [8])
     """
 
-    def __init__(self, policy: Any, policy_id: str) -> None:  # noqa: ANN401 - a name, or whatever a policy is
+    def __init__(self, policy: str | PolicyLike, policy_id: str) -> None:
         self.policy, self.policy_id = policy, policy_id
 
     @cached_property

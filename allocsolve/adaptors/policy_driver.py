@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import warnings
 from importlib.metadata import EntryPoint
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -34,14 +35,14 @@ if TYPE_CHECKING:
 
     from allocsolve.adaptors.foreign_cluster import ForeignJobs, Key, RunningJob
     from allocsolve.model import PackedJobs
-    from allocsolve.simulation import Decision, EngineRules, QueueView
+    from allocsolve.simulation import Decision, EngineRules, PolicyLike, QueueView
     from allocsolve.simulation.kernels import Resizing, State
 
 #: A policy as a function from views to decisions, and the rules by which it wants to be called.
 NamedPolicy: TypeAlias = RunnablePolicy
 
 
-def named_policy(policy: Any, *, seed: int = 0) -> NamedPolicy:  # noqa: ANN401 - a name, or whatever a policy is
+def named_policy(policy: str | PolicyLike, *, seed: int = 0) -> NamedPolicy:
     """Return a policy, ready for a run.
 
     `InvalidOption` if it has no such option, or if it is a method that needs to know the whole workload at
@@ -116,10 +117,15 @@ class IllegalOrder(IllegalDecision):
 class PolicyDriver:
     """Calls a policy on the snapshots of another program, and says what that program has to do.
 
+    The program adds each job to `jobs` when it is submitted, calls `decide` whenever jobs have come, ended or
+    asked for nodes, and at `wake`, and carries out the orders.
+
     Parameters
     ----------
     policy
-        As `named_policy` takes it.
+        As `named_policy` takes it: a name such as ``easy``, a function from views to decisions, or an object.
+    num_nodes
+        Nodes of the machine, >= 1; a job that needs more is refused when it is added.
     rules
         What the policy may know; by default what it asks for. When it is called, the other program says.
     seed
@@ -127,6 +133,9 @@ class PolicyDriver:
 
     Notes
     -----
+    Who never looks at `wake` is told once, by a `UserWarning`, when a policy is called later than it has
+    asked for: then jobs wait longer than the policy has them wait. A driver is for one run.
+
     *Complexity*: O(jobs added, queued and running) for each call, and the cost of the policy.
 
     Examples
@@ -141,15 +150,21 @@ class PolicyDriver:
 
     def __init__(
         self,
-        policy: Any,  # noqa: ANN401 - a name, or whatever a policy is
+        policy: str | PolicyLike,
         num_nodes: int,
         *,
         rules: EngineRules | None = None,
         seed: int = 0,
     ) -> None:
+        """Make the policy ready for a run on an idle machine; the parameters are those of the class.
+
+        `InvalidOption`, `UnknownName` or `PluginError` if it is no policy, or if the machine has no node.
+        """
         self.policy = named_policy(policy, seed=seed)
         self.rules = rules or self.policy.rules
         self._cluster = ForeignCluster(num_nodes, self.rules.knowledge)
+        #: Whether the other program has to be told that it does not look at `wake`.
+        self._wake_is_ignored = True
         #: What decisions that change sizes are checked on: state of an engine with room for all jobs.
         self._engine: tuple[State, Resizing] | None = None
 
@@ -161,6 +176,7 @@ class PolicyDriver:
     @property
     def wake(self) -> float:
         """When the policy wants to be called whatever happens, in seconds; infinite for never."""
+        self._wake_is_ignored = False
         return self._cluster.wakes[0] if self._cluster.wakes else math.inf
 
     def decide(
@@ -188,6 +204,9 @@ class PolicyDriver:
             numbers.
         """
         cluster = self._cluster
+        if self._wake_is_ignored and cluster.wakes and cluster.wakes[0] < now:
+            self._wake_is_ignored = False
+            warnings.warn(_IGNORED.format(cluster.wakes[0], now), stacklevel=2)
         view, begun = cluster.view(float(now), free, queue, running, requests)
         decisions = list(self.policy.decide(view))
         try:
@@ -265,6 +284,13 @@ class PolicyDriver:
             else:
                 asked = int(view.requested_nodes[view.requests == job][0])
                 yield from self._orders("grant" if nodes else "refuse", [(job, asked)])
+
+
+#: What is said of a program that does not call a policy when that asks for it.
+_IGNORED: Final = (
+    "the policy asked to be called at {:.15g} s, and is called at {:.15g} s: call decide at the time that "
+    "wake says, too, or jobs wait longer than this policy has them wait"
+)
 
 
 class _Row(NamedTuple):

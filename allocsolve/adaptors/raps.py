@@ -12,7 +12,7 @@ from allocsolve.model.checks import shown
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allocsolve.simulation import EngineRules
+    from allocsolve.simulation import EngineRules, PolicyLike
 
 #: The policy of RAPS that repeats what was: it puts jobs that run already onto the nodes before it begins.
 _REPLAY: Final = "replay"
@@ -42,7 +42,7 @@ class RapsScheduler:
     def __init__(
         self,
         scheduler: Any,  # noqa: ANN401 - an object of RAPS
-        policy: Any,  # noqa: ANN401 - a name, or whatever a policy is
+        policy: str | PolicyLike,
         *,
         choose: Callable[[Any, int], list[int] | None] | None = None,
         rules: EngineRules | None = None,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from allocsolve.bench import PolicyEvaluator
     from allocsolve.bench.evaluation.evaluator import Evaluation
 
-_HEADS = ("policy", "score", "worst window", "regret", "finished")
+_HEADS = ("policy", "score", "worst window", "gap", "finished")
 #: From this share of jobs without a limit on, it is said what a policy sees of them.
 _MANY = 0.01
 
@@ -26,22 +26,30 @@ _MANY = 0.01
 def add_evaluate(parser: argparse.ArgumentParser) -> None:
     """Add the options of `evaluate`."""
     make_command(parser, evaluate)
-    help_text = "package.module:object, file.py (its `policy`), file.py:object, or a registered policy"
+    help_text = "policies: package.module:object, file.py (its `policy`), file.py:object, or registered names"
     parser.add_argument("policies", nargs="+", metavar="POLICY", help=help_text)
     help_text = "logs or workloads: files, or directories with nothing else in them"
-    parser.add_argument("--logs", type=opt.paths, required=True, metavar="DIR,...", help=help_text)
+    parser.add_argument(
+        "--log", type=opt.paths, required=True, dest="logs", metavar="DIR,...", help=help_text
+    )
+    windows = parser.add_argument_group("windows")
     help_text = "how many windows are drawn, in turns from the logs (default: %(default)s)"
-    parser.add_argument("--windows", type=opt.integer(1), default=10, metavar="N", help=help_text)
-    help_text = "successive jobs of each window (default: %(default)s)"
-    parser.add_argument("--jobs", type=opt.integer(1), default=500, metavar="N", help=help_text)
+    windows.add_argument(
+        "--count", type=opt.integer(1), dest="windows", default=10, metavar="N", help=help_text
+    )
+    help_text = "number of successive jobs in each window (default: %(default)s)"
+    windows.add_argument(
+        "--num-jobs", type=opt.integer(1), dest="jobs", default=500, metavar="N", help=help_text
+    )
     help_text = "windows of the first three quarters of each log, or of the last (default: %(default)s)"
-    parser.add_argument("--split", choices=("train", "test"), default="train", help=help_text)
-    help_text = "by which windows are drawn; a policy does not know it (default: %(default)s)"
-    parser.add_argument("--seed", type=opt.integer(0, 2**31 - 1), default=0, metavar="S", help=help_text)
-    help_text = "of all decisions on a window, in seconds (default: %(default)g)"
-    parser.add_argument("--seconds", type=opt.seconds, default=60.0, metavar="T", help=help_text)
-    help_text = "that a policy allocates, in MB (default: %(default)g)"
-    parser.add_argument("--memory-mb", type=opt.seconds, default=500.0, metavar="MB", help=help_text)
+    windows.add_argument("--split", choices=("train", "test"), default="train", help=help_text)
+    help_text = "seed by which windows are drawn; a policy does not know it (default: %(default)s)"
+    windows.add_argument("--seed", type=opt.integer(0, 2**31 - 1), default=0, metavar="S", help=help_text)
+    limits = parser.add_argument_group("limits")
+    help_text = "time limit for all decisions on a window, in seconds (default: %(default)g)"
+    limits.add_argument("--seconds", type=opt.seconds, default=60.0, metavar="T", help=help_text)
+    help_text = "most memory that a policy may allocate, in MB (default: %(default)g)"
+    limits.add_argument("--memory-mb", type=opt.seconds, default=500.0, metavar="MB", help=help_text)
     parser.epilog = (
         "Score: certified bound / mean turnaround, from 0 to 1, mean over the windows; 0 where it fails. "
         "Each policy runs in a sealed process of its own, without the engine, the logs and the seed."
@@ -83,11 +91,11 @@ def _row(name: str, one: Evaluation) -> tuple[str, ...]:
     metrics = one["metrics"]
     scores = [score for name, score in metrics.items() if name.startswith("window_")]
     finished = sum(score > 0 for score in scores)
-    regret = "-"
+    gap = "-"
     if finished == len(scores):
-        regret = f"{100 * sum(1 / score - 1 for score in scores) / len(scores):.1f} %"
+        gap = f"{100 * sum(1 / score - 1 for score in scores) / len(scores):.1f} %"
     numbers = (f"{metrics['combined_score']:.4f}", f"{metrics['worst_window']:.4f}")
-    return name, *numbers, regret, f"{finished} of {len(scores)}"
+    return name, *numbers, gap, f"{finished} of {len(scores)}"
 
 
 def _failures(made: Mapping[str, Evaluation]) -> Iterator[str]:
@@ -106,7 +114,7 @@ def _remarks(
 ) -> Iterator[str]:
     """Yield what must be known to read the table."""
     what = f"{counted(args.windows, 'window')} of {counted(args.jobs, 'job')}"
-    yield f"{what}, {args.split}. Score: bound / mean turnaround; regret: mean turnaround / bound - 1."
+    yield f"{what}, {args.split}. Score: bound / mean turnaround; gap: mean turnaround / bound - 1."
     open_share = evaluator.without_limit
     if open_share >= _MANY:
         yield f"{open_share:.0%} of the jobs have no limit: a policy sees 1.25 times their run times."

@@ -17,7 +17,7 @@ from allocsolve.instances.formats.files import parse, read_stream
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from allocsolve.bench import Record
     from allocsolve.model import Problem
@@ -113,20 +113,29 @@ def make_folder(path: Path) -> None:
         raise FormatError(str(path), ["cannot be written: permission denied"])
 
 
+def write_texts(texts: Mapping[str, str], folder: Path, ending: str) -> list[Path]:
+    """Write texts by name into a folder, which is made if it does not exist, and return their files."""
+    make_folder(folder)
+    files = {folder / f"{name}{ending}": text for name, text in texts.items()}
+    for path, text in files.items():
+        path.write_text(text, encoding="utf-8", errors="replace")
+    return list(files)
+
+
 def made_by(args: argparse.Namespace) -> str:
     """Return what a page says of the command that has written it."""
     command = shlex.join(["allocsolve", *args.words])
     return f"Made on {dt.datetime.now(dt.UTC).date()} with allocsolve {version('allocsolve')}: {command}"
 
 
-def failure_lines(failed: Sequence[Record], path: Path, *, verbose: bool) -> Iterator[str]:
+def failure_lines(failed: Sequence[Record], path: Path | None, *, verbose: bool) -> Iterator[str]:
     """Yield a line for each run, and where it was raised or how that is shown."""
     for record in failed:
         yield f"{record.solver} failed on {record.instance}: {record.error}"
         if verbose:
             yield from (f"  {line}" for line in record.traceback.splitlines())
     if not verbose and any(record.traceback for record in failed):
-        yield f"Tracebacks are kept in {path}; -v shows them."
+        yield f"Tracebacks are kept in {path}; -v shows them." if path else "-v shows the tracebacks."
 
 
 def failure_fields(failed: Sequence[Record]) -> list[dict[str, str]]:

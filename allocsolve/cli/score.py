@@ -8,32 +8,33 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from allocsolve import bench
+from allocsolve import bench, report
 from allocsolve.bench.runs.given import given_answer
 from allocsolve.bench.scores.catalogue import Catalogue
-from allocsolve.cli.files import check_writable, failure_fields, failure_lines, make_folder
+from allocsolve.cli.figures import check_figures, figure_files
+from allocsolve.cli.files import check_outputs, check_writable, failure_fields, failure_lines, make_folder
+from allocsolve.cli.options import settings_of
 from allocsolve.cli.output import count_bar, remark, say, show_table, write_json
 from allocsolve.cli.study import Reused, keys_again, selected, struck_out, with_resume_hint
 from allocsolve.errors import FormatError, InvalidOption, UnknownName
 from allocsolve.families import AnyFamily, families, family_of, with_settings
 from allocsolve.model import Budget
-from allocsolve.pictures.chart import counted, probability, time_text
+from allocsolve.pictures.chart import counted, probability, short_number, time_text
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from typing import TypeAlias
 
-    from allocsolve.bench import Description, Gaps, GateChange, GateReport, SolverScore
+    from allocsolve.bench import Description, Gaps, GateChange, GateReport, Record, SolverScore
     from allocsolve.bench.runs.given import GivenAnswer
     from allocsolve.bench.scores.comparison import PairedStudies, SolverChange
     from allocsolve.bench.scores.statistics import Interval
+    from allocsolve.families import Term
     from allocsolve.model import Problem
 
-_HEADS = (
-    *("\nsolver", "bound\nmean", "bound\nmedian", "bound\nmax"),
-    *("opt.\nmean", "opt.\nmedian", "opt.\nmax", "\non"),
-    *("\nproven", "\noptimal", "\nbest", "\nfailed", "\ntime"),
-)
+    #: The head of a column, and its cell of each solver.
+    _Column: TypeAlias = tuple[str, Callable[[SolverScore], str]]
 
 
 def score(args: argparse.Namespace) -> int:
@@ -45,7 +46,7 @@ def score(args: argparse.Namespace) -> int:
     described = {solver.name: solver for solver in bench.describe(_named(args), [args.objective])}
     families = _families(args, described.values())
     problems = [
-        (suite, with_settings(problem, dict(args.set), source, tighten=True))
+        (suite, with_settings(problem, settings_of(args), source, tighten=True))
         for name in args.files
         for suite, source, problem in _chosen(list(bench.problems_of(name)), families)
     ]
@@ -59,9 +60,7 @@ def score(args: argparse.Namespace) -> int:
     stated = Catalogue(references=references_of(args.files))
     given = bench.plan(problems, answers, objective=args.objective, budgets=[budget])
     tasks = [*bench.plan(problems, solvers, objective=args.objective, budgets=[budget]), *given]
-    make_folder(args.out)
-    rows, table = args.out / "records.sqlite", args.out / "scores.csv"
-    check_writable(table)
+    rows, table = _outputs(args)
     with bench.RecordStore(rows, tell=remark) as store:
         store.add_catalogue(stated)
         again = keys_again(args, tasks, store)
@@ -82,10 +81,11 @@ def score(args: argparse.Namespace) -> int:
                 executor=cells,
                 policy_seconds=args.policy_seconds,
                 progress=progress,
-                announce=remark,
+                announce=progress.announce,
             )
-    known = with_library(replace(stated, suites={task.key.digest: task.suites for task in tasks}))
-    bench.export(records, table, known)
+        known = with_library(replace(stated, suites={task.key.digest: task.suites for task in tasks}))
+        drawn = _written(args, table, records, known, store)
+    tidy = bench.gap_rows(records, known) if args.json else ()
     counting, known, contradictions = consistent(records, known)
     scores, best_by_digest = bench.solver_scores(counting, known), bench.best(counting, known)
     counts = {
@@ -103,21 +103,21 @@ def score(args: argparse.Namespace) -> int:
                 "tolerance_s": args.tolerance,
                 "problems": len(best_by_digest),
                 **counts,
+                "unit": family.term(minimised[0]).unit,
                 "scores": scores,
+                "rows": tidy,
                 "failures": failure_fields(failed),
                 "contradictions": [str(contradiction) for contradiction in contradictions],
                 "records": rows,
                 "csv": table,
+                "figures": drawn,
                 "reused": reused.fields,
             }
         )
     else:
         total, (proven, certified, verified, bounds_stated) = len(best_by_digest), counts.values()
-        gaps = (
-            f"{'gap of ' + minimised[0] if minimised[1:] else 'gap'} in % to the best bound, to proven optima"
-        )
-        title = f"{args.objective} on {counted(total, 'problem')}: {gaps}"
-        show_table(_HEADS, map(_row, scores), title=title)
+        terms = [family.term(name) for name in minimised]
+        _show_scores(scores, terms, args.objective, total, proven, whole=args.verbose)
         cautions = filter(None, dict.fromkeys(family.view.caution(problem) for _, problem in problems))
         say("", *map(struck_out, contradictions), *_remarks(scores), *_rounded(answers), *cautions)
         say(*failure_lines(failed, rows, verbose=args.verbose))
@@ -127,15 +127,47 @@ def score(args: argparse.Namespace) -> int:
             f"{f'{verified} of these verified, ' if verified else ''}the others as claimed by a solver"
             f"{' or stated by a suite' if bounds_stated else ''}.",
             *filter(None, [stated_remark(best_by_digest.values(), "these runs")]),
-            f"Records: {rows}, CSV: {table}",
+            f"Records: {rows}, CSV: {table}"
+            if rows
+            else "Records are not kept: --out DIR keeps them, and a table of them.",
+            *([f"LaTeX: {args.latex}"] if args.latex else []),
+            *([f"{counted(len(drawn), 'figure')}: {args.figures}"] if args.figures else []),
         )
     return 1 if failed or contradictions else 0
 
 
+def _outputs(args: argparse.Namespace) -> tuple[Path | None, Path | None]:
+    """Return the files of the records and of the table, if they are asked for; all files can be written."""
+    check_outputs(args.latex, inputs=args.solution, force=args.force)
+    check_figures(args, force=True)  # as the table, they are those of the last call
+    if args.out is None:
+        return None, None
+    make_folder(args.out)
+    check_writable(args.out / "scores.csv")
+    return args.out / "records.sqlite", args.out / "scores.csv"
+
+
+def _written(
+    args: argparse.Namespace,
+    table: Path | None,
+    records: Sequence[Record],
+    known: Catalogue,
+    store: bench.RecordStore,
+) -> list[Path]:
+    """Write the tables and figures that are asked for, and return the files of the figures."""
+    if table is not None:
+        bench.export(records, table, known)
+    if args.latex is not None:
+        _write_latex(args.latex, records, known)
+    if args.figures is None:
+        return []
+    return figure_files(args, report.examine(records, catalogue=known), store)
+
+
 def _named(args: argparse.Namespace) -> list[str]:
     """Return the names of the solvers."""
-    if not args.solvers and not args.answers:
-        raise InvalidOption("nothing to compare: name --solvers, --answers or both")
+    if not args.solvers and not args.solution:
+        raise InvalidOption("nothing to compare: name --solvers, --solution or both")
     return [*args.solvers, *([args.baseline] if args.baseline else [])]
 
 
@@ -144,13 +176,13 @@ def _answers(args: argparse.Namespace, problems: Sequence[Problem]) -> list[Give
 
     Raises `InvalidOption` if it is not clear which problem they answer, or there is nothing to tolerate.
     """
-    if not args.answers:
+    if not args.solution:
         if args.tolerance:
-            raise InvalidOption("--tolerance is for --answers: what solvers answer is judged exactly")
+            raise InvalidOption("--tolerance is for --solution: what solvers return is judged exactly")
         return []
     if len(problems) != 1:
-        raise InvalidOption(f"--answers are of one problem, not of {len(problems)}")
-    return [given_answer(path, problems[0], tolerance=args.tolerance, tell=remark) for path in args.answers]
+        raise InvalidOption(f"--solution is for one problem, not for {len(problems)}")
+    return [given_answer(path, problems[0], tolerance=args.tolerance, tell=remark) for path in args.solution]
 
 
 def _families(args: argparse.Namespace, solvers: Collection[Description]) -> list[AnyFamily]:
@@ -170,21 +202,64 @@ def _chosen(
     return [row for row in read if family_of(row[2]) in families] or read
 
 
-def _row(score: SolverScore) -> tuple[str, ...]:
-    return (
-        score.solver,
-        *_gaps(score.gap),
-        *_gaps(score.optimum_gap),
-        str(score.optimum_gap.count if score.optimum_gap else 0),
-        *(str(count) for count in (score.proven, score.optimal, score.best, score.failed)),
-        time_text(score.mean_runtime_s),
+def _write_latex(path: Path, records: Sequence[Record], known: Catalogue) -> None:
+    """Write the tables of all problems together, whatever suites they are of."""
+    named = {suites for row in records if (suites := known.suites.get(row.digest, (row.suite,)))}
+    together = named.pop() if len(named) == 1 else ("",)
+    in_one = replace(known, suites={row.digest: together[:1] for row in records})
+    tables = report.latex(report.examine(records, catalogue=in_one))
+    path.write_text("\n".join(tables.values()), encoding="utf-8", errors="replace")
+
+
+def _show_scores(
+    scores: Sequence[SolverScore],
+    terms: Sequence[Term[Any]],
+    objective: str,
+    problems: int,
+    optima: int,
+    *,
+    whole: bool,
+) -> None:
+    # Gaps to optima, where these are proven, need not be those to the best bounds.
+    has_two = any(score.optimum_gap not in (None, score.gap) for score in scores)
+    what = f"gap of {terms[0].name}" if terms[1:] else "gap"
+    reference = "the proven optimum" if optima == problems else "the best bound"
+    title = f"{objective} on {counted(problems, 'problem')}: {what} in % to {reference}"
+    columns = [*_columns(problems, optima, terms[0].unit, has_two=has_two, whole=whole)]
+    shown = ([cell(score) for _, cell in columns] for score in scores)
+    show_table([head for head, _ in columns], shown, title=title + ", to proven optima" * has_two)
+
+
+def _columns(problems: int, optima: int, unit: str, *, has_two: bool, whole: bool) -> Iterator[_Column]:
+    """Yield head and cells of each column.
+
+    Of one problem there is no mean and no median. Counts that few ask for belong to the `whole` table.
+    """
+    value, names = (
+        f"value, {unit}" if unit else "value",
+        ["mean", "median", "max"][-1 if problems == 1 else 0 :],
     )
+    yield "\nsolver", lambda score: score.solver
+    yield (
+        value if problems == 1 else f"{value}\nmean",
+        lambda score: "-" if score.mean_value is None else short_number(score.mean_value),
+    )
+    for name in names:
+        yield _gap_column("bound" if has_two else "gap", name, lambda score: score.gap, problems)
+    for name in names if has_two else ():
+        yield _gap_column("opt.", name, lambda score: score.optimum_gap, problems)
+    yield "optimal", lambda score: f"{score.optimal}/{optima}" if optima else "-"
+    if whole:
+        yield "on", lambda score: str(score.optimum_gap.count if score.optimum_gap else 0)
+        yield "proven", lambda score: str(score.proven)
+        yield "best", lambda score: str(score.best)
+        yield "failed", lambda score: str(score.failed)
+    yield "time", lambda score: time_text(score.mean_runtime_s)
 
 
-def _gaps(gaps: Gaps | None) -> tuple[str, ...]:
-    if gaps is None:
-        return ("-",) * 3
-    return tuple(f"{100 * value:.1f}" for value in (gaps.mean, gaps.median, gaps.max))
+def _gap_column(head: str, name: str, gaps: Callable[[SolverScore], Gaps | None], problems: int) -> _Column:
+    shown = head if problems == 1 else f"{head}\n{name}"
+    return shown, lambda score: _percent(getattr(gaps(score), name, None), digits=1)
 
 
 def _remarks(scores: Sequence[SolverScore]) -> Iterator[str]:
@@ -263,11 +338,12 @@ def _gap_row(change: SolverChange) -> tuple[str, ...]:
     )
 
 
-def _percent(fraction: float | None, interval: Interval = None, *, sign: str = "") -> str:
+def _percent(fraction: float | None, interval: Interval = None, *, sign: str = "", digits: int = 2) -> str:
     if fraction is None:
         return "-"
-    ends = f" [{100 * interval[0]:{sign}.2f}, {100 * interval[1]:{sign}.2f}]" if interval else ""
-    return f"{100 * fraction:{sign}.2f}{ends}"
+    low, high = interval or (0.0, 0.0)
+    ends = f" [{100 * low:{sign}.{digits}f}, {100 * high:{sign}.{digits}f}]" if interval else ""
+    return f"{100 * fraction:{sign}.{digits}f}{ends}"
 
 
 def _ratio(ratio: float | None, interval: Interval) -> str:
@@ -311,7 +387,7 @@ def gate(args: argparse.Namespace) -> int:
         check_writable(Path(options["baseline"]))
     with count_bar("gate") as progress, bench.open_executor("local", jobs=1) as cells:
         report = bench.run_gate(
-            **options, update=args.update, executor=cells, progress=progress, announce=remark
+            **options, update=args.update, executor=cells, progress=progress, announce=progress.announce
         )
     if args.json:
         fields = {name: getattr(report, name) for name in report.__dataclass_fields__}

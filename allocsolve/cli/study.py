@@ -11,14 +11,16 @@ from allocsolve.backends.verified_checker import find_checker
 from allocsolve.bench.runs.tasks import again
 from allocsolve.bench.runs.verified import mark_verified
 from allocsolve.bench.scores.catalogue import Catalogue, select
+from allocsolve.cli.figures import check_figures, figure_files
 from allocsolve.cli.files import (
     check_absent,
     check_outputs,
     failure_fields,
     failure_lines,
     made_by,
-    make_folder,
+    write_texts,
 )
+from allocsolve.cli.options import FAILED, outputs
 from allocsolve.cli.output import count_bar, remark, say, write_json
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.pictures.chart import counted
@@ -33,11 +35,13 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def with_resume_hint(store: RecordStore, path: Path) -> Iterator[None]:
-    """Have an interrupt say how many records are in the file."""
+def with_resume_hint(store: RecordStore, path: Path | None) -> Iterator[None]:
+    """Have an interrupt say how many records are in the file; None if they are in memory only."""
     try:
         yield
     except KeyboardInterrupt:
+        if path is None:
+            raise KeyboardInterrupt("nothing was kept: --out DIR keeps what is done") from None
         standing = f"{counted(len(store), 'record')} in {path}, the same command goes on from there"
         raise KeyboardInterrupt(standing if len(store) else "nothing was recorded yet") from None
 
@@ -49,7 +53,7 @@ class Reused:
     """
 
     def __init__(
-        self, tasks: Sequence[Task], store: RecordStore, path: Path, again: Collection[RecordKey]
+        self, tasks: Sequence[Task], store: RecordStore, path: Path | None, again: Collection[RecordKey]
     ) -> None:
         self._path, self._total = path, len(tasks)
         keys = {task.key for task in tasks if task.key in store} - {*again}
@@ -72,7 +76,9 @@ class Reused:
 
 def keys_again(args: argparse.Namespace, tasks: Sequence[Task], store: RecordStore) -> set[RecordKey]:
     """Return the keys of the runs that a command is asked to make again."""
-    return again(tasks, store, solvers=args.rerun, failed=args.retry_failed)
+    return again(
+        tasks, store, solvers=[name for name in args.rerun if name != FAILED], failed=FAILED in args.rerun
+    )
 
 
 def run_study(args: argparse.Namespace) -> int:
@@ -87,7 +93,7 @@ def run_study(args: argparse.Namespace) -> int:
         if reused.line and not args.json:
             say(reused.line)
         with (
-            bench.open_executor(args.executor, args.jobs) as executor,
+            bench.open_executor(args.executor, args.parallel) as executor,
             with_resume_hint(store, path),
             count_bar("starting") as progress,
         ):
@@ -99,7 +105,7 @@ def run_study(args: argparse.Namespace) -> int:
                 memory_mb=study.memory_mb,
                 policy_seconds=study.policy_seconds,
                 progress=progress,
-                announce=remark,
+                announce=progress.announce,
             )
         keys = {task.key for task in tasks}
         records = [record for record in store if record.value is None and record.key in keys]
@@ -128,8 +134,10 @@ def run_study(args: argparse.Namespace) -> int:
 
 def export_study(args: argparse.Namespace) -> int:
     """Write the records of a study as a table for other programs."""
-    if args.out.suffix.lower() not in bench.EXPORTS:
-        raise UnknownName("format", args.out.suffix or str(args.out), bench.EXPORTS)
+    from allocsolve.bench.scores.summary import EXPORTS  # noqa: PLC0415 - when the command runs
+
+    if args.out.suffix.lower() not in EXPORTS:
+        raise UnknownName("format", args.out.suffix or str(args.out), EXPORTS)
     check_outputs(args.out, inputs=[args.study], force=args.force)
     with bench.RecordStore(args.study, read_only=True, tell=remark) as store:
         records, catalogue = selected(args, store, store.catalogue())
@@ -207,20 +215,24 @@ def merge_studies(args: argparse.Namespace) -> int:
 
 def report_study(args: argparse.Namespace) -> int:
     """Write the report of a study; the exit status says whether its records contradict each other."""
-    check_outputs(args.out, args.markdown, inputs=[args.study], force=args.force)
-    if args.figures is not None:
-        for figure in sorted(args.figures.glob("*.svg")):
-            check_absent(figure, force=args.force)
+    page, markdown = outputs(args.out, ".md")
+    check_outputs(page, markdown, inputs=[args.study], force=args.force)
+    check_figures(args, force=args.force)
+    for file in sorted(args.latex.glob("*.tex")) if args.latex is not None else ():
+        check_absent(file, force=args.force)
     with bench.RecordStore(args.study, read_only=True, tell=remark) as store:
         records, catalogue = selected(args, store, store.catalogue())
         findings = report.examine(records, title=args.study.stem, catalogue=catalogue, made=made_by(args))
-        drawn = write_report(store, findings, args.out, table=args.markdown, folder=args.figures)
+        write_report(store, findings, page, table=markdown)
+        drawn = figure_files(args, findings, store)
+    tables = [] if args.latex is None else write_texts(report.latex(findings), args.latex, ".tex")
     if args.json:
         write_json(
             {
-                "report": args.out,
-                "markdown": args.markdown,
+                "report": page,
+                "markdown": markdown,
                 "figures": drawn,
+                "latex": tables,
                 "records": len(findings.records),
                 "headlines": findings.headlines,
                 "contradictions": [str(contradiction) for contradiction in findings.contradictions],
@@ -232,9 +244,10 @@ def report_study(args: argparse.Namespace) -> int:
     else:
         say(*map(struck_out, findings.contradictions))
         say(*findings.headlines)
-        say(f"Report of {counted(len(findings.records), 'record')}: {args.out}")
-        say(*([f"Tables: {args.markdown}"] if args.markdown else []))
+        made = [f"Report of {counted(len(findings.records), 'record')}: {page}"] if page else []
+        say(*made, *([f"Tables: {markdown}"] if markdown else []))
         say(*([f"{counted(len(drawn), 'figure')}: {args.figures}"] if args.figures else []))
+        say(*([f"{counted(len(tables), 'LaTeX table')}: {args.latex}"] if args.latex else []))
     return 1 if findings.contradictions else 0
 
 
@@ -243,21 +256,9 @@ def struck_out(contradiction: Contradiction) -> str:
     return f"{contradiction}; {counted(len(contradiction.struck), 'record')} struck out"
 
 
-def write_report(
-    study: StudyRecords, findings: Findings, out: Path, *, table: Path | None, folder: Path | None
-) -> list[Path]:
-    """Write a report as an HTML page, and as Markdown and single figures if asked for.
-
-    Returns the files of the figures, which are SVG; their folder is made if it does not exist.
-    """
-    if folder is not None:
-        make_folder(folder)
-    out.write_text(report.html(findings, study), encoding="utf-8", errors="replace")
+def write_report(study: StudyRecords, findings: Findings, out: Path | None, *, table: Path | None) -> None:
+    """Write a report as an HTML page, as Markdown, or both."""
+    if out is not None:
+        out.write_text(report.html(findings, study), encoding="utf-8", errors="replace")
     if table is not None:
         table.write_text(report.markdown(findings), encoding="utf-8", errors="replace")
-    if folder is None:
-        return []
-    drawn = {folder / f"{name}.svg": figure for name, figure in report.figures(findings).items()}
-    for path, figure in drawn.items():
-        path.write_text(figure, encoding="utf-8", errors="replace")
-    return list(drawn)

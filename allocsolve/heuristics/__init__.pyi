@@ -57,23 +57,15 @@ from .placement.kueue import (
 )
 from .placement.lowest_switch import LowestSwitch as LowestSwitch, lowest_switch as lowest_switch
 from .placement.pbs import PbsPlacement as PbsPlacement, pbs_placement as pbs_placement
-from .placement.slurm_block import SlurmBlock as SlurmBlock, slurm_block as slurm_block
-from .placement.slurm_tree import SlurmTree as SlurmTree, slurm_tree as slurm_tree
+from .placement.slurm import (
+    SlurmBlock as SlurmBlock,
+    SlurmTree as SlurmTree,
+    slurm_block as slurm_block,
+    slurm_tree as slurm_tree,
+)
 from .placement.spur import Spur as Spur, spur as spur
 from .placement.volcano import Volcano as Volcano, volcano as volcano
-from .programs import (
-    ExecutionRules as ExecutionRules,
-    LeakRules as LeakRules,
-    execute as execute,
-    linnert_program as linnert_program,
-    program_of as program_of,
-)
-from .reservation.admission import (
-    Admission as Admission,
-    Static as Static,
-    StaticExecution as StaticExecution,
-    admit as admit,
-)
+from .reservation.admission import Admission as Admission, Static as Static, admit as admit
 from .reservation.calendar import ReservationCalendar as ReservationCalendar, Slot as Slot
 from .reservation.greedy import (
     RESERVATION_ORDERS as RESERVATION_ORDERS,
@@ -82,7 +74,6 @@ from .reservation.greedy import (
     greedy_starts as greedy_starts,
     reservation_order as reservation_order,
 )
-from .reservation.leak import ReservationLeak as ReservationLeak, execute_leaking as execute_leaking
 from .workload import (
     Conservative as Conservative,
     Easy as Easy,
@@ -103,4 +94,12 @@ from .workload import (
     SlurmBackfill as SlurmBackfill,
     SrptArea as SrptArea,
     StaticPrice as StaticPrice,
+)
+from .workload.starts import (
+    conservative_starts as conservative_starts,
+    easy_starts as easy_starts,
+    fcfs_starts as fcfs_starts,
+    first_fit_starts as first_fit_starts,
+    queue_order as queue_order,
+    slurm_backfill_starts as slurm_backfill_starts,
 )

@@ -75,7 +75,6 @@ from .profile import (
     expand_ratio as expand_ratio,
     max_expanded_durations as max_expanded_durations,
 )
-from .program import Operation as Operation, PackedProgram as PackedProgram, Program as Program
 from .reservation import (
     BOOKED as BOOKED,
     CANCELLED as CANCELLED,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import operator
 import reprlib
 from numbers import Real
@@ -66,6 +67,14 @@ def real(what: str, value: object, error: type[AllocsolveError] = InvalidProblem
         return float(instance(what, value, Real, error))  # type: ignore[type-abstract]  # only used in a check
     except OverflowError:
         raise error(f"{what} {shown(value)} is not a float") from None
+
+
+def moment(what: str, value: object) -> float:
+    """Return a time, in seconds, that is finite."""
+    number = real(what, value)
+    if not math.isfinite(number):
+        raise InvalidProblem(f"{what} {number} is no time")
+    return number
 
 
 def in_range(

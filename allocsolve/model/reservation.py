@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -13,10 +12,8 @@ from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, frozen, packed_integers
 from allocsolve.model.checks import choice, flag, in_range, instance, integer, items, real, shown
 from allocsolve.model.columns import plain, times_column
-from allocsolve.model.keyed import OfArrays, Rebuilt
 from allocsolve.model.partition import Topology
-from allocsolve.model.problem import checked_labels, objective_option
-from allocsolve.model.program import Program
+from allocsolve.model.problem import OfArrays, Rebuilt, checked_labels, objective_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -182,7 +179,7 @@ ReservationShape: TypeAlias = Literal[
 
 RESERVATION_SHAPES: tuple[ReservationShape, ...] = get_args(ReservationShape)
 
-#: The four kinds of programs of Linnert et al. 2024; `allocsolve.heuristics.linnert_program` makes them.
+#: The four kinds of programs of Linnert et al. 2024, which only executions of a schedule ask for.
 PROGRAM_KINDS: Final = 4
 
 
@@ -202,8 +199,8 @@ class DeadlineJob:
         When it has to end, in whole seconds. A job whose deadline is before arrival plus run time can only be
         rejected.
     program
-        What it does: a kind from 0 to 3 of Linnert et al. 2024, or the name of a program of its problem; None
-        if nothing is known. Only executions ask for it.
+        What it does: a kind from 0 to 3 of Linnert et al. 2024; None if nothing is known. Only executions ask
+        for it.
     weight
         How much it counts in the terms, a finite number >= 0.
     name
@@ -214,7 +211,7 @@ class DeadlineJob:
     nodes: int
     runtime: int
     deadline: int
-    program: int | str | None = None
+    program: int | None = None
     weight: float = 1
     name: str = ""
 
@@ -226,10 +223,10 @@ class DeadlineJob:
         in_range("weight", self.weight, 0)
         object.__setattr__(self, "weight", plain(weight))
         instance("name", self.name, str)
-        if self.program is not None and not isinstance(self.program, str):
+        if self.program is not None:
             program = integer("program", self.program)
             if not 0 <= program < PROGRAM_KINDS:
-                msg = f"program {shown(program)} is not a kind in 0..{PROGRAM_KINDS - 1}, nor a name"
+                msg = f"program {shown(program)} is not a kind in 0..{PROGRAM_KINDS - 1}"
                 raise InvalidProblem(msg)
             object.__setattr__(self, "program", program)
 
@@ -268,8 +265,7 @@ class ReservationProblem(Rebuilt):
         The share of jobs that are not accepted, or whose execution was cancelled, as in `rejected`. A job
         that was booked and not executed counts as successful.
 
-    `InvalidProblem` if a value is out of range, arrivals fall, or a program has no such name; the message
-    names the job.
+    `InvalidProblem` if a value is out of range or arrivals fall; the message names the job.
 
     Parameters
     ----------
@@ -280,8 +276,6 @@ class ReservationProblem(Rebuilt):
     shape
         What sets of nodes jobs may book: ``any``, ``connected``, or ``run``, consecutive nodes of the node
         order ``hilbert`` with 5 bits to an axis (more, if a side is above 32).
-    programs
-        Programs by the names that jobs have for them.
     program_seed
         From which the random parts of programs of the kinds 0 to 3 are drawn.
     leaking
@@ -303,7 +297,6 @@ class ReservationProblem(Rebuilt):
     topology: Topology
     jobs: tuple[DeadlineJob, ...]
     shape: ReservationShape = "any"
-    programs: Mapping[str, Program] = field(default_factory=dict)
     program_seed: int = 0
     leaking: bool = False
     name: str = ""
@@ -322,11 +315,6 @@ class ReservationProblem(Rebuilt):
         object.__setattr__(self, "jobs", jobs)
         choice("shape", self.shape, RESERVATION_SHAPES)
         object.__setattr__(self, "meta", checked_labels(self.name, self.meta))
-        programs = dict(instance("programs", self.programs, dict | MappingProxyType))  # type: ignore[arg-type]  # a union
-        for label, program in programs.items():
-            instance("name of a program", label, str)
-            instance(f"program {shown(label)}", program, Program)
-        object.__setattr__(self, "programs", MappingProxyType(programs))
         object.__setattr__(self, "program_seed", integer("program_seed", self.program_seed))
         object.__setattr__(self, "leaking", flag("leaking", self.leaking, InvalidProblem))
         in_range("program_seed", self.program_seed, 0)
@@ -353,8 +341,6 @@ class ReservationProblem(Rebuilt):
             if job.arrival < last:
                 msg = f"{place}: arrival {job.arrival} is before that of the job in front of it, {last}"
                 raise InvalidProblem(msg)
-            if isinstance(job.program, str) and job.program not in self.programs:
-                raise InvalidProblem(f"{place}: there is no program {job.program!r}")
             last = job.arrival
         if self.horizon > MAX_INTEGER or sum(job.weight * job.area for job in self.jobs) > MAX_INTEGER:
             msg = "latest deadline plus run times, or the sum of weighted areas, is beyond 2^53"

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.families import View
+from allocsolve.families import GanttRow, Timeline, View
 from allocsolve.pictures.chart import Axis, Chart, counted, limit_text, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allocsolve.judge import EvolutionMetrics
-    from allocsolve.model import EvolutionProblem, EvolutionSchedule
+    from allocsolve.model import EvolutionProblem, EvolutionSchedule, IntArray
     from allocsolve.pictures.chart import Drawing
 
 #: Applications times changes of all of them: what is drawn beyond cannot be seen any more.
@@ -91,15 +91,20 @@ def _profile(problem: EvolutionProblem, schedule: EvolutionSchedule, last: int) 
     return chart.drawing
 
 
+def _step_times(schedule: EvolutionSchedule) -> tuple[IntArray, IntArray, IntArray]:
+    """Return of each step its application, and when it starts and ends (seconds)."""
+    apps = np.repeat(np.arange(len(schedule.starts)), np.diff(schedule.offsets))
+    ends = np.cumsum(schedule.durations)
+    before = (ends - schedule.durations)[schedule.offsets[:-1]]  # of the steps of other applications
+    ends += (schedule.starts - before)[apps]
+    return apps, ends - schedule.durations, ends
+
+
 def _stack(
     drawing: Drawing, names: Sequence[str], schedule: EvolutionSchedule, tick: int, grain: int
 ) -> None:
     """Draw the applications from the top of the stack, each down to 0: those below it cover the rest."""
-    apps = np.repeat(np.arange(len(names)), np.diff(schedule.offsets))
-    ends = np.cumsum(schedule.durations)
-    before = (ends - schedule.durations)[schedule.offsets[:-1]]  # of the steps of other applications
-    ends += (schedule.starts - before)[apps]
-    starts = ends - schedule.durations
+    apps, starts, ends = _step_times(schedule)
     # All in units of the drawing: changes within one tick are drawn as one.
     times, at = np.unique((np.concatenate((starts, ends)) + tick // 2) // tick, return_inverse=True)
     changes = np.zeros((len(names), len(times)), dtype=np.int64)
@@ -119,6 +124,17 @@ def _stack(
             xs = corners[start : last + 1]
             widths = map(sub, xs[1:], xs)
             drawing.skyline(xs[0], zip(widths, heights[start:last], strict=True), app, names[app])
+
+
+def _timeline(problem: EvolutionProblem, schedule: EvolutionSchedule) -> Timeline:
+    apps, starts, ends = _step_times(schedule)
+    asked = np.minimum(starts + problem.packed.durations, ends)
+    pieces: list[list[tuple[float, float, int, bool]]] = [[] for _ in schedule.starts]
+    columns = (column.tolist() for column in (apps, starts, asked, ends, schedule.nodes))
+    for app, start, until, end, nodes in zip(*columns, strict=True):
+        pieces[app] += [(start, until, nodes, False), (until, end, nodes, True)][: 1 + (until < end)]
+    names, releases = problem.application_names, problem.packed.releases.tolist()
+    return Timeline(tuple(map(GanttRow, names, releases, map(tuple, pieces))), problem.num_nodes)
 
 
 def _metric_fields(problem: EvolutionProblem, metrics: EvolutionMetrics) -> list[tuple[str, str]]:
@@ -146,4 +162,5 @@ EVOLUTION_VIEW: Final[View[EvolutionProblem, EvolutionSchedule]] = View(
     plot=lambda problem, schedule: _plot_together(problem, [schedule])[0],
     metric_fields=_metric_fields,
     plot_together=_plot_together,
+    timeline=_timeline,
 )

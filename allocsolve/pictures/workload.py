@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from allocsolve.families import Exhibit, Export, View
+from allocsolve.families import Exhibit, Export, GanttRow, Timeline, View
 from allocsolve.instances.formats.logs.log import nodes_not_modelled
 from allocsolve.instances.formats.simulators.swf import swf_text
 from allocsolve.instances.formats.simulators.viewers import evalys_text, perfetto_text
 from allocsolve.model.job_kinds import JOB_KINDS
-from allocsolve.pictures._time import time_unit
-from allocsolve.pictures._workload_machine import PANELS
 from allocsolve.pictures._workload_series import (
     GANTT_PIECES,
+    PANELS,
     Mark,
     Scale,
     busiest_window,
+    closed_parts,
     gantt,
     level_axis,
     node_prices,
@@ -26,6 +26,7 @@ from allocsolve.pictures._workload_series import (
     timeline,
 )
 from allocsolve.pictures.chart import SERIES, Axis, Chart, counted, duration, percent, size_classes
+from allocsolve.pictures.time_axis import time_unit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -328,6 +329,17 @@ def _plot_together(problem: WorkloadProblem, schedules: Sequence[WorkloadSchedul
     return [gantt(problem, schedule, window, heading[0], heading) for schedule in schedules]
 
 
+def _timeline(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Timeline:
+    rows = (
+        GanttRow(name, submit, tuple((*piece, False) for piece in schedule.pieces(job)))
+        for job, (name, submit) in enumerate(
+            zip(problem.jobs.names, problem.jobs.packed.submit.tolist(), strict=True)
+        )
+    )
+    closed = tuple((part.start, part.end, part.closed) for part in closed_parts(problem))
+    return Timeline(tuple(rows), problem.num_nodes, closed)
+
+
 def _metric_fields(problem: WorkloadProblem, metrics: WorkloadMetrics) -> list[tuple[str, str]]:
     fields = [
         (name, f"mean {mean:.1f} s, median {median:.1f} s, 95 % up to {p95:.1f} s, max {highest:.1f} s")
@@ -366,6 +378,7 @@ WORKLOAD_VIEW: Final[View[WorkloadProblem, WorkloadSchedule]] = View(
     metric_fields=_metric_fields,
     plot_together=_plot_together,
     exhibits=workload_exhibits,
+    timeline=_timeline,
     exports={
         "perfetto": Export("a trace for Perfetto and Chrome's trace viewer", perfetto_text),
         "evalys": Export(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from allocsolve.errors import PluginError, UnknownName
 from allocsolve.families import family_of
-from allocsolve.heuristics import Static, StaticExecution
+from allocsolve.heuristics import Static
 from allocsolve.model import Budget, PartitionProblem, PlacementProblem, SwitchTree, Topology
 from allocsolve.registry.front_door import ready
 from allocsolve.registry.table import make_solver, registered_names
@@ -82,8 +82,3 @@ def make_allocator(name: str, *, seed: int = 0) -> Allocator:
 def static() -> Static:
     """Return `allocsolve.heuristics.Static`, whose allocators may be of any name here."""
     return Static(allocators=make_allocator)
-
-
-def static_execution() -> StaticExecution:
-    """Return `allocsolve.heuristics.StaticExecution`, whose allocators may be of any name here."""
-    return StaticExecution(allocators=make_allocator)

@@ -64,8 +64,14 @@ def code_of(solver: Any, name: str = "") -> str:  # noqa: ANN401 - a solver is w
 
 
 def _modules(solver: Any) -> Iterator[str]:  # noqa: ANN401 - as `code_of`
-    """Yield the names of the modules that a solver is made of, but those of the standard library."""
-    classes = () if inspect.isroutine(solver) else type(solver).__mro__
+    """Yield the names of the modules that a solver is made of, but those of the standard library.
+
+    Those of its policy are among them, if it runs one.
+    """
+    classes = [] if inspect.isroutine(solver) else [*type(solver).__mro__]
+    policy = getattr(solver, "policy", None)
+    kind = policy if inspect.isroutine(policy) or isinstance(policy, type) else type(policy)
+    classes += getattr(kind, "__mro__", [kind])
     call = inspect.unwrap(solver if inspect.isroutine(solver) else type(solver).__call__)
     # The second is where the function really is from, whatever it says.
     named = [call.__module__, getattr(call, "__globals__", {}).get("__name__")]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import inspect
 import sys
 import threading
 import time
@@ -20,7 +19,15 @@ from allocsolve.families import family_of, quick_answers
 from allocsolve.judge import assess
 from allocsolve.model import Budget, Clock, Limit, Result
 from allocsolve.model.checks import shown
-from allocsolve.registry.table import families_solved, identity, make_solver, with_objective
+from allocsolve.registry.table import (
+    adapted,
+    families_solved,
+    identity,
+    lacks_budget,
+    make_solver,
+    takes,
+    with_objective,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -99,7 +106,8 @@ def ready(solver: AnySolver, problem: Problem, *, announce: Callable[[str], None
         That will be solved; see ``warm_up`` of `allocsolve.families.Family`.
     announce
         Called with a line, once in a process, when kernels are being compiled for longer than a moment; from
-        another thread. It says which kernel is compiled, and how far it is.
+        another thread. It says which kernel is compiled, and how far it is. If it has a method ``follow``,
+        that is called with such a line each second.
 
     Raises
     ------
@@ -176,7 +184,8 @@ def _announcement() -> str:
 @contextlib.contextmanager
 def _watched(announce: Callable[[str], None] | None) -> Iterator[None]:
     """Watch for compilations, and announce them if they go on for longer than a moment."""
-    if announce is None or _announced:
+    follow = getattr(announce, "follow", None)
+    if announce is None or (_announced and follow is None):
         yield
         return
     before, over = max(0, _made()[0]), threading.Event()
@@ -184,8 +193,11 @@ def _watched(announce: Callable[[str], None] | None) -> Iterator[None]:
     def watch() -> None:
         while not over.wait(_MOMENT_S):
             if _made()[0] > before:
-                announce_once(announce, _announcement())
-                return
+                line = _announcement()
+                announce_once(announce, line)
+                if follow is None:
+                    return
+                follow(line)
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
@@ -246,7 +258,8 @@ def solve(
     Parameters
     ----------
     solver
-        A registered name, see ``allocsolve solvers``, or ``package.module:object``; either may have options,
+        A registered name, see ``allocsolve solvers``, ``package.module:object`` or ``file.py:object``, which
+        may be a queue policy, too; all may have options,
         as in ``curve-fit(method=first-fit, order=snake)``. Or a solver itself, such as those of
         `allocsolve.exact`, or a class that makes one without arguments.
     objective
@@ -308,14 +321,6 @@ def solve_and_assess(
     return verdict._replace(result=replace(verdict.result, runtime=runtime))
 
 
-def _is_called_like_a_solver(thing: Any) -> bool:  # noqa: ANN401 - anything
-    try:
-        inspect.signature(thing).bind(None, None)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
 def _solver_of(solver: Any, family: AnyFamily) -> AnySolver:  # noqa: ANN401 - also what is no solver
     """Return a solver of problems of this family, instantiated if it is a class.
 
@@ -330,14 +335,11 @@ def _solver_of(solver: Any, family: AnyFamily) -> AnySolver:  # noqa: ANN401 - a
             raise
         except Exception as error:
             raise InvalidOption(f"{solver.__name__}() raised {type(error).__name__}: {error}") from error
-    if not _is_called_like_a_solver(solver):
-        # Classes can be called, whatever their instances can.
-        adapt = family.adapted or (lambda _: None)
-        made: AnySolver | None = adapt(solver) and adapt(given)
-        if made is None:
-            msg = f"solver {shown(solver)} is no name and not called with a problem and a budget"
-            raise InvalidOption(msg)
+    if (made := adapted(given, solver, [family])) is not None:
         return made
+    if not takes(solver, 2):
+        fault = "lacks the parameter budget: it is" if lacks_budget(solver) else "is no name and not"
+        raise InvalidOption(f"solver {shown(solver)} {fault} called with a problem and a budget")
     try:
         solved = families_solved(solver)
     except ValueError:  # not annotated: it is for the caller to know

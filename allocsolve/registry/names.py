@@ -51,15 +51,19 @@ class SolverName:
 def parse_name(text: str) -> SolverName:
     """Return the name and the options of a text; whether they exist is for the registry to say.
 
+    A file in the current folder or below it is its module: ``mine.py:f`` is ``mine:f``.
+
     Raises `InvalidOption` if there are parentheses, and what they hold is no list of options.
 
     Examples
     --------
     >>> parse_name("curve-fit(order=snake, bits=None)")
     SolverName(base='curve-fit', options=(('order', 'snake'), ('bits', None)))
+    >>> print(parse_name("./solvers/mine.py:Search(depth=3)"), parse_name("mine.py:f"))
+    solvers.mine:Search(depth=3) mine:f
     """
     if not {*"()"} & {*text}:
-        return SolverName(text)
+        return SolverName(_of_module(text))
     whole = re.fullmatch(r"\s*([^()\s](?:[^()]*[^()\s])?)\s*\((.*)\)\s*", text, re.DOTALL)
     if whole is None:
         raise InvalidOption(f"{_short(text)} is not of the form name(option=value, ...)")
@@ -74,7 +78,15 @@ def parse_name(text: str) -> SolverName:
             options[name] = parse_value(value)
         except ValueError as error:
             raise InvalidOption(f"{_short(text)}: {name}: {error}") from None
-    return SolverName(whole[1], tuple(options.items()))
+    return SolverName(_of_module(whole[1]), tuple(options.items()))
+
+
+def _of_module(base: str) -> str:
+    file, dot_py, attribute = base.partition(".py:")
+    if not dot_py:
+        return base
+    place = file.removeprefix("./").replace("/", ".")
+    return f"{place}:{attribute}" if all(part.isidentifier() for part in place.split(".")) else base
 
 
 def split_names(text: str) -> list[str]:

@@ -11,7 +11,6 @@ from allocsolve.instances.formats.own import reservation as codec
 from allocsolve.instances.generators.examples import leaking_reservations, reservation_examples
 from allocsolve.judge.reservation.rules import RESERVATION_TERMS, reservation_metrics, reservation_violations
 from allocsolve.model import (
-    PROGRAM_KINDS,
     RESERVATION_OBJECTIVES,
     DeadlineJob,
     Mesh,
@@ -36,13 +35,6 @@ _TABLE = (
         "each job at its arrival, first start with a set of nodes",
         "allocsolve.registry.allocators:static",
     ),
-    SolverRow(
-        "static-execution",
-        "heuristic",
-        "static, then programs run on the nodes that they booked",
-        "allocsolve.registry.allocators:static_execution",
-    ),
-    heuristic("leak", "jobs start on what is free and take nodes as they fork", "ReservationLeak"),
     heuristic("greedy", "clairvoyant: the best of eleven orders of jobs", "ReservationGreedy"),
     exact("prices", "clairvoyant schedules, bounds by prices of nodes, anytime", "ReservationPrices"),
     exact("cpsat", "CP-SAT, optional intervals, small problems", "ReservationCpSat", ("ortools",)),
@@ -67,16 +59,12 @@ def _features(problem: ReservationProblem) -> dict[str, Feature]:
 
 @functools.cache
 def _tiny_problems(topology: Topology, shape: ReservationShape) -> tuple[ReservationProblem, ...]:
-    """Return problems that no greedy rule solves, and one of all kinds of programs, booked and leaking."""
+    """Return a problem that no greedy rule solves, and the same with jobs that may leak."""
     nodes = topology.num_nodes
     wide, half = max(1, nodes - 1), max(1, nodes // 2)
     rows = ((0, half, 20, 60), (0, wide, 10, 25), (1, 1, 30, 40), (2, half, 5, 9), (3, wide, 10, 40))
     plain = ReservationProblem(topology, tuple(DeadlineJob(*row) for row in rows), shape)
-    own = tuple(  # with so late deadlines that each kind is executed
-        DeadlineJob(arrival, size, runtime, deadline + 100, program=idx % PROGRAM_KINDS)
-        for idx, (arrival, size, runtime, deadline) in enumerate(rows)
-    )
-    return plain, replace(plain, jobs=own), replace(plain, jobs=own, leaking=True)
+    return plain, replace(plain, leaking=True)
 
 
 def _warm_up(problem: ReservationProblem) -> tuple[ReservationProblem, ...]:
@@ -86,12 +74,9 @@ def _warm_up(problem: ReservationProblem) -> tuple[ReservationProblem, ...]:
 
 
 def _quick_solvers(
-    problem: ReservationProblem, objective: tuple[str, ...]
+    _problem: ReservationProblem, objective: tuple[str, ...]
 ) -> tuple[Solver[ReservationProblem, ReservationSchedule], ...]:
-    # What is executed where it is booked rejects no fewer jobs than its bookings.
-    left_out = {"static-execution"} if problem.leaking else {"static-execution", "leak"}
-    solvers = quick_solvers(RESERVATION, frozenset(left_out))
-    return tuple(with_objective(solver, objective) for solver in solvers)
+    return tuple(with_objective(solver, objective) for solver in quick_solvers(RESERVATION))
 
 
 def _leaks(problem: ReservationProblem) -> str:
@@ -124,7 +109,6 @@ RESERVATION: Final = Family(
             "static(allocator={allocator})",
             {"allocator": ("any", "count", "growth", "literal", "town", "manhattan-median")},
         ),
-        Alias("leak-noncontiguous", "leak(contiguous=False)"),
     ),
     baseline="prices",
     features=_features,

@@ -1,10 +1,12 @@
 """Solvers by name: the rows of the families, their aliases, and plug-ins of third parties.
 
-A plug-in is an entry point of another distribution, or an object that is named ``package.module:object``.
+A plug-in is an entry point of another distribution, or an object that is named ``package.module:object`` or
+``file.py:object``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -152,7 +154,8 @@ def imported(entry: EntryPoint) -> Any:  # noqa: ANN401 - a solver, a class of s
     """
     module, _, attribute = entry.value.partition(":")
     if not all(part.isidentifier() for part in f"{module}.{attribute}".split(".")):
-        raise PluginError(entry.name, f"{entry.value!r} is not of the form package.module:object")
+        form = "package.module:object, or file.py:object in this folder or below"
+        raise PluginError(entry.name, f"{entry.value!r} is not of the form {form}")
     if entry.dist is None and "" not in sys.path:
         sys.path.insert(0, "")
     try:
@@ -166,15 +169,25 @@ def imported(entry: EntryPoint) -> Any:  # noqa: ANN401 - a solver, a class of s
 def load(entry: EntryPoint, options: Mapping[str, OptionValue]) -> AnySolver:
     """Return the solver of an entry point, with these options; a class is instantiated.
 
-    Raises `PluginError` with the name of the plug-in and the reason: it cannot be imported or instantiated,
-    has no such option, is not called with a problem and a budget, or has no name of its own for the records.
+    Something else that a family can run, such as a queue policy, becomes a solver. Raises `PluginError` with
+    the name of the plug-in and the reason: it cannot be imported or instantiated, has no such option, is not
+    called with a problem and a budget, or has no name of its own for the records.
     """
     thing = imported(entry)
+    made = _made(entry, thing, options)
+    solver: AnySolver = adapted(made if options else thing, made, families()) or made
+    fault = solver_fault(solver)
+    if fault:
+        raise PluginError(entry.name, fault)
+    return solver
+
+
+def _made(entry: EntryPoint, thing: Any, options: Mapping[str, OptionValue]) -> Any:  # noqa: ANN401 - whatever it names
+    """Return an object of an entry point with these options; a class is instantiated."""
     try:
         if options:
-            solver: Any = with_options(thing, options)
-        else:
-            solver = thing() if isinstance(thing, type) else thing
+            return with_options(thing, options)
+        return thing() if isinstance(thing, type) else thing
     except KeyboardInterrupt:
         raise
     except InvalidOption as error:
@@ -182,10 +195,37 @@ def load(entry: EntryPoint, options: Mapping[str, OptionValue]) -> AnySolver:
     except BaseException as error:
         attribute = entry.value.partition(":")[2]
         raise PluginError(entry.name, f"{attribute}() raised {type(error).__name__}: {error}") from error
-    fault = solver_fault(solver)
-    if fault:
-        raise PluginError(entry.name, fault)
-    return solver  # type: ignore[no-any-return]  # a solver is whatever is called like one
+
+
+def adapted(thing: Any, made: Any, by: Iterable[AnyFamily]) -> AnySolver | None:  # noqa: ANN401 - anything
+    """Return the solver that one of these families makes of a thing that is none, such as a queue policy.
+
+    None if it is a solver, or none of them can. `made` is the thing, or an instance if it is a class.
+    """
+    decide = getattr(made, "decide", made)
+    if takes(made, 2) or not takes(decide, 1) or lacks_budget(made):
+        return None
+    return next((solver for family in by if family.adapted and (solver := family.adapted(thing))), None)
+
+
+def lacks_budget(thing: Any) -> bool:  # noqa: ANN401 - anything
+    """Tell whether a thing would be a solver if it had a second parameter: its only one is a problem."""
+    if takes(thing, 2) or not takes(thing, 1):
+        return False
+    named: tuple[object, ...] = ()
+    with contextlib.suppress(ValueError):  # of an annotation that nobody can resolve
+        named = problem_types(thing)
+    problems = {Problem, *(family.problem for family in families())}
+    return next(iter(inspect.signature(thing).parameters)) == "problem" or not problems.isdisjoint(named)
+
+
+def takes(thing: Any, count: int) -> bool:  # noqa: ANN401 - anything
+    """Tell whether a thing can be called with so many arguments."""
+    try:
+        inspect.signature(thing).bind(*[None] * count)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _reason(error: BaseException, module: str) -> str:
@@ -207,23 +247,19 @@ def solver_fault(solver: Any) -> str:  # noqa: ANN401 - anything that a plug-in 
     shown = name if len(name) <= 80 else f"{name[:77]}..."
     if not callable(solver):
         return f"{shown} is not callable{_policy_hint(solver)}"
-    try:
-        inspect.signature(solver).bind(None, None)
-    except (TypeError, ValueError):
+    if lacks_budget(solver):
+        return f"{shown} lacks the parameter budget: it is called with a problem and a budget"
+    if not takes(solver, 2):
         return f"{shown} is not called with a problem and a budget{_policy_hint(solver)}"
     if nameless:
         return f"{shown} is no name to find its records by: take a function of a module or a frozen dataclass"
     return ""
 
 
-def _policy_hint(thing: Any) -> str:  # noqa: ANN401 - anything that a plug-in may name
-    """Return what its author can do if a thing is a queue policy; empty if it cannot be one."""
-    decide = getattr(thing, "decide", thing)
-    try:
-        inspect.signature(decide).bind(None)
-    except (TypeError, ValueError):
-        return ""
-    return "; docs/policy.md shows how a queue policy becomes a solver, allocsolve evaluate takes it as it is"
+def _policy_hint(thing: Any) -> str:  # noqa: ANN401 - anything
+    """Return who checks a thing if it is a queue policy; empty if it cannot be one."""
+    decides = takes(getattr(thing, "decide", thing), 1)
+    return "; a queue policy is checked by allocsolve.testing.policies.check_policy" if decides else ""
 
 
 def identity(solver: Any) -> str:  # noqa: ANN401 - also what turns out to be no solver
@@ -375,7 +411,9 @@ def canonical_name(name: str) -> str:
         return parsed.base
     solved = families_named(name)
     if _is_plugin(parsed):
-        return name_of(parsed.base, imported(_entry_point(parsed)), load_plugin(name)[0])
+        entry = _entry_point(parsed)
+        thing = imported(entry)
+        return name_of(parsed.base, thing, _made(entry, thing, dict(parsed.options)))
     rows = [(registered_names(family)[parsed.base].row, family) for family in solved]
     texts = {canonical(row, registered_solver(parsed, family)) for row, family in rows}
     return texts.pop() if len(texts) == 1 else str(parsed)

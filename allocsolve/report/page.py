@@ -6,23 +6,22 @@ Its figures are gaps, performance profiles, run time against gap, and the primal
 from __future__ import annotations
 
 import math
-import re
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import numpy as np
-
+from allocsolve.bench.scores.summary import box_of
 from allocsolve.families import family_of
 from allocsolve.judge.quantiles import quantile
 from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, seconds_tick
 from allocsolve.report.instances import InstanceExhibits, shown_instances
-from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
+from allocsolve.report.parts import document, escape, figure_html, isolated, table_html, unused_name
 from allocsolve.report.tables import Table, TableCell, contradiction_tables, overview_tables, section_tables
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from allocsolve.bench.scores.statistics import Steps
+    from allocsolve.bench.scores.summary import Box
     from allocsolve.model import Answer, Problem
     from allocsolve.report.study import Findings, Section, StudyRecords
 
@@ -54,10 +53,7 @@ def figures(findings: Findings) -> dict[str, str]:
     documents: dict[str, str] = {}
     for section in findings.sections:
         for figure in section_figures(section):
-            name = re.sub(r"[^A-Za-z0-9]+", "-", f"{section.name} {figure.name}").strip("-")
-            while name in documents:
-                name += "-2"
-            documents[name] = str(figure.drawing)
+            documents[unused_name(f"{section.name} {figure.name}", documents)] = str(figure.drawing)
     return documents
 
 
@@ -75,21 +71,9 @@ def section_figures(section: Section) -> tuple[Figure, ...]:
 
 def _chosen(section: Section) -> tuple[list[str], str]:
     """Return the entrants that have a colour, and a remark if they are not all."""
-    entrants = [summary.entrant for summary in section.summaries]
-    if len(entrants) <= SERIES:
-        return entrants, ""
-    least = sorted(
-        section.summaries,
-        key=lambda summary: (
-            summary.incomplete / summary.instances,
-            summary.gap.shifted_mean if summary.gap else math.inf,
-        ),
-    )
-    chosen = {summary.entrant for summary in least[:SERIES]}
-    return (
-        [entrant for entrant in entrants if entrant in chosen],
-        f" Of {len(entrants)} solvers the {SERIES} with most answers, then least shifted mean gap.",
-    )
+    count = len(section.summaries)
+    remark = f" Of {count} solvers the {SERIES} with most answers, then least shifted mean gap."
+    return section.leading(SERIES), remark if count > SERIES else ""
 
 
 def _gap_axis(gaps: Sequence[float], *, unanswered: bool) -> Axis:
@@ -105,12 +89,7 @@ def _gap_axis(gaps: Sequence[float], *, unanswered: bool) -> Axis:
 
 def _gaps(section: Section) -> Figure | None:
     by_entrant = {
-        summary.entrant: sorted(
-            100 * cell.gap
-            for cell in section.comparison.cells[summary.entrant].values()
-            if cell.gap is not None
-        )
-        for summary in section.summaries
+        summary.entrant: [100 * gap for gap in section.gaps(summary.entrant)] for summary in section.summaries
     }
     everything = [gap for gaps in by_entrant.values() for gap in gaps]
     if not everything:
@@ -128,7 +107,7 @@ def _gaps(section: Section) -> Figure | None:
     )
     for idx, gaps in enumerate(by_entrant.values()):
         if gaps:
-            _box(chart, idx, np.array(gaps))
+            _box(chart, idx, box_of(gaps))
     note = (
         "Boxes from the lower to the upper quartile with the median; whiskers to the furthest value within "
         "1.5 times the width of the box, dots beyond; red: the mean."
@@ -136,22 +115,19 @@ def _gaps(section: Section) -> Figure | None:
     return Figure("gaps", "Gaps", note, chart.drawing)
 
 
-def _box(chart: Chart, idx: int, gaps: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
-    low, middle, high = (quantile(gaps, share) for share in (0.25, 0.5, 0.75))
-    reach = 1.5 * (high - low) if math.isfinite(high) else 0.0
-    inside = gaps[(gaps >= low - reach) & (gaps <= high + reach)]
-    left, right = chart.x(float(inside.min())), chart.x(float(inside.max()))
+def _box(chart: Chart, idx: int, box: Box) -> None:
+    left, right = map(chart.x, box.whiskers)
     y, draw = chart.row(idx), chart.drawing
     draw.line((left, y), (right, y), kind="whisker")
     draw.line((left, y - 5), (left, y + 5), kind="whisker")
     draw.line((right, y - 5), (right, y + 5), kind="whisker")
-    draw.rectangles("box", [(chart.x(low), y - 8, max(chart.x(high) - chart.x(low), 1), 16)])
-    draw.line((chart.x(middle), y - 8), (chart.x(middle), y + 8), kind="median", label=f"{middle:.3g} %")
-    mean = float(gaps.mean())
-    if math.isfinite(mean):
-        draw.line((chart.x(mean), y - 8), (chart.x(mean), y + 8), kind="mean", label=f"{mean:.3g} %")
-    beyond = gaps[(gaps < low - reach) | (gaps > high + reach)]
-    draw.dots("outlier", sorted({(chart.x(gap), y) for gap in beyond.tolist()}))
+    draw.rectangles("box", [(chart.x(box.low), y - 8, max(chart.x(box.high) - chart.x(box.low), 1), 16)])
+    middle = chart.x(box.median)
+    draw.line((middle, y - 8), (middle, y + 8), kind="median", label=f"{box.median:.3g} %")
+    if math.isfinite(box.mean):
+        mean = chart.x(box.mean)
+        draw.line((mean, y - 8), (mean, y + 8), kind="mean", label=f"{box.mean:.3g} %")
+    draw.dots("outlier", sorted({(chart.x(gap), y) for gap in box.beyond}))
 
 
 def _value_profile(section: Section) -> Figure | None:

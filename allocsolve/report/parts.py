@@ -14,7 +14,7 @@ from allocsolve.pictures.chart import rules, visible
 from allocsolve.report.tables import contradiction_tables, overview_tables, section_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from allocsolve.families import Picture
     from allocsolve.report.study import Findings
@@ -121,6 +121,14 @@ def figure_html(title: str, drawing: Picture, note: str) -> str:
 def escape(text: str) -> str:
     """Return a text that stays text on a page, without marks that turn the rest of a line round."""
     return escape_markup("\n".join(map(visible, text.split("\n"))))
+
+
+def unused_name(text: str, used: Collection[str]) -> str:
+    """Return a name for a file that is not in use yet, of a text: letters, digits and hyphens only."""
+    name = re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")
+    while name in used:
+        name += "-2"
+    return name
 
 
 def markdown(findings: Findings) -> str:

@@ -62,6 +62,23 @@ class Section:
         """What the section is called; another one has another name."""
         return f"{self.comparison.suite or f'{self.comparison.kind} files'}: {self.comparison.objective}"
 
+    def leading(self, count: int) -> list[str]:
+        """Return the entrants with most answers, then least shifted mean gap, in the order of `summaries`."""
+        least = sorted(
+            self.summaries,
+            key=lambda summary: (
+                summary.incomplete / summary.instances,
+                summary.gap.shifted_mean if summary.gap else math.inf,
+            ),
+        )
+        chosen = {summary.entrant for summary in least[:count]}
+        return [summary.entrant for summary in self.summaries if summary.entrant in chosen]
+
+    def gaps(self, entrant: str) -> list[float]:
+        """Return the gaps of an entrant to the best known bounds, of the instances on which it has one."""
+        cells = self.comparison.cells[entrant].values()
+        return [cell.gap for cell in cells if cell.gap is not None]
+
 
 @dataclass(frozen=True, slots=True)
 class Findings:

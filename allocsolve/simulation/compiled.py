@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -9,8 +10,8 @@ from allocsolve.errors import Deadlock
 from allocsolve.model import Result, Status
 from allocsolve.model.options import Options
 from allocsolve.simulation import EngineRules
+from allocsolve.simulation.engine import run_policy
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of, standstill_of
-from allocsolve.simulation.simulate import run_policy
 from allocsolve.simulation.state import initial_resizing, initial_state, roomier
 
 if TYPE_CHECKING:
@@ -78,6 +79,13 @@ class PolicySolver(CompiledSolver):
 
     #: In any form that `allocsolve.simulation.runnable` takes.
     policy: Any
+
+    def __repr__(self) -> str:
+        """Return a text that tells policies apart, the same in every process if that of the policy is."""
+        policy = self.policy
+        is_named = isinstance(policy, type) or inspect.isfunction(policy)
+        shown = f"{policy.__module__}.{policy.__qualname__}" if is_named else repr(policy)
+        return f"{PolicySolver.__name__}({shown})"
 
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end; without rules, by those of the policy."""

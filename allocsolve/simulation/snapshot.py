@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption, InvalidProblem
-from allocsolve.model import RIGID, ClosedWindow, Jobs, WorkloadProblem, frozen, packed_machine
+from allocsolve.model import MOLDABLE, RIGID, ClosedWindow, Jobs, WorkloadProblem, frozen, packed_machine
 from allocsolve.simulation.forecast import starts_in_scenarios
+from allocsolve.simulation.view import NO_CHANGES, NO_JOBS, NO_PROFILES, JobColumns, QueueView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from allocsolve.model import Amounts, FloatArray, IntArray
     from allocsolve.simulation.policy import PolicyLike
-    from allocsolve.simulation.view import QueueView
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueueSnapshot:
     """The rigid jobs that run or wait at an instant, without the future of any.
+
+    This is the one way from a state of your own to what policies and forecasts take: `view` is what a policy
+    sees, `allocsolve.prediction.when` and `starts` take the snapshot itself.
 
     `InvalidProblem` if shapes do not belong together, running jobs hold more nodes than there are, a queued
     job asks for more, or a time or limit is impossible; the message names the job.
@@ -46,6 +50,16 @@ class QueueSnapshot:
         Counted resources beside the nodes, and how much there is of each.
     running_needs, needs
         What each job needs of them, for all running and all queued jobs; nothing if left out.
+
+    Examples
+    --------
+    >>> from allocsolve.heuristics import Easy
+    >>> state = QueueSnapshot(
+    ...     num_nodes=4, now=5, running_nodes=[3], running_starts=[0], running_limits=[100],
+    ...     nodes=[4, 1], submits=[1, 2], limits=[10, 50], eligible=[1, 2],
+    ... )
+    >>> [(start.job, start.nodes) for start in Easy().decide(state.view())]
+    [(1, 1)]
     """
 
     num_nodes: int
@@ -122,6 +136,28 @@ class QueueSnapshot:
             jobs.estimate[queue],
             jobs.submit[queue],
         )
+
+    def view(self) -> QueueView:
+        """Return what a policy sees of it. Jobs have the numbers of their places in the queue; others run.
+
+        Who must not start yet is not in the queue. `InvalidOption` if the machine has counted resources or
+        closed windows, which a view does not show. O(running jobs log running jobs + queued jobs).
+        """
+        if self.closed or self.resources:
+            raise InvalidOption("a view shows neither closed windows nor counted resources")
+        ends = np.maximum(self.running_starts + self.running_limits, self.now)
+        order = np.argsort(ends, kind="stable")
+        queue = np.column_stack([self.submits, self.nodes, self.nodes, self.limits])
+        running = np.column_stack([ends, self.running_nodes])[order]
+        idle = self.num_nodes - int(self.running_nodes.sum())
+        view = stateless_view(self.now, self.num_nodes, idle, queue, running)
+        jobs = view.jobs._replace(
+            estimate=frozen(np.append(self.limits, self.running_limits[order])),
+            runtime=frozen(np.full(len(view.jobs.submit), np.nan)),
+            start=frozen(np.append(np.full(len(queue), np.nan), self.running_starts[order])),
+        )
+        eligible = frozen(np.flatnonzero(self.eligible <= self.now))
+        return dataclasses.replace(view, queue=eligible, jobs=jobs)
 
     def starts(self, policy: PolicyLike, running_times: FloatArray, run_times: FloatArray) -> FloatArray:
         """Return when each queued job starts if jobs run so long, and no more are submitted.
@@ -200,3 +236,72 @@ class QueueSnapshot:
 _MOMENT_S = 1.0
 #: 77 days, a multiple of all whole seconds up to 12 and of all that divide a day.
 _SHIFT_S = 6_652_800
+#: Of what the columns of jobs are arrays.
+_KINDS = JobColumns.__annotations__
+
+
+def stateless_view(
+    now: float,
+    num_nodes: int,
+    free: int,
+    queue: Sequence[tuple[float, int, int, float]] | FloatArray,
+    running: Sequence[tuple[float, int]] | FloatArray,
+) -> QueueView:
+    """Return a view of rigid and moldable jobs, numbered anew: those that wait, then those that run.
+
+    The queue is in the order in which the policy is to see it: of each job its submission, its fewest and its
+    most nodes, and how long it is expected to run, on however many. Of running jobs, rising, it is told when
+    each will end, and its nodes; such a job is shown as if it had started now, for the time that it has left.
+    Why the policy is called, and who a job is of, a snapshot does not say. O(queued and running jobs).
+
+    Examples
+    --------
+    >>> view = stateless_view(5, 4, 1, [(0, 4, 4, 10)], [(100, 3)])
+    >>> view.queue.tolist(), view.running.tolist(), view.expected_ends.tolist(), view.jobs.estimate.tolist()
+    ([0], [1], [100.0], [10.0, 95.0])
+    """
+    waiting, count = len(queue), len(queue) + len(running)
+    # submissions, fewest and most nodes, expected seconds, starts
+    rows = np.full((5, count), now, dtype=float)
+    rows[:4, :waiting] = np.array(queue, dtype=float).reshape(waiting, 4).T
+    rows[4, :waiting] = np.nan
+    ends, held = np.array(running, dtype=float).reshape(-1, 2).T
+    rows[1:3, waiting:], rows[3, waiting:] = held, ends - now
+    submit, _, _, expected, start = frozen(rows)
+    nodes, largest = frozen(rows[1:3].astype(np.int64))
+    zeros, naughts = frozen(np.zeros(count, dtype=np.int64)), frozen(np.zeros(count))
+    # What such columns do not tell is 0.
+    columns: Any = {name: zeros if kind == "IntArray" else naughts for name, kind in _KINDS.items()}
+    jobs = JobColumns(**columns)._replace(
+        submit=submit,
+        nodes=nodes,
+        min_nodes=nodes,
+        max_nodes=largest,
+        runtime=expected,
+        estimate=expected,
+        start=start,
+        end=frozen(np.full(count, np.nan)),
+        weight=frozen(np.ones(count)),
+        kind=frozen(np.where(nodes < largest, MOLDABLE, RIGID)),
+        size_step=frozen(np.ones(count, dtype=np.int64)),
+        user=frozen(np.full(count, -1)),
+        table_offsets=frozen(np.zeros(count + 1, dtype=np.int64)),
+        table_nodes=NO_JOBS,
+        table_seconds=frozen(np.empty(0)),
+    )
+    return QueueView(
+        now=float(now),
+        woken=False,
+        num_nodes=num_nodes,
+        free=free,
+        queue=frozen(np.arange(waiting)),
+        running=frozen(np.arange(waiting, count)),
+        expected_ends=frozen(ends.copy()),
+        held=nodes[waiting:],
+        targets=nodes[waiting:],
+        completed=NO_JOBS,
+        submitted=NO_JOBS,
+        jobs=jobs,
+        profiles=NO_PROFILES,
+        **NO_CHANGES,
+    )

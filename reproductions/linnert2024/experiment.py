@@ -54,6 +54,9 @@ ADMISSIONS: Final = (COUNT, "any", HILBERT, "growth", MEDIAN, "literal-set", "to
 #: What bounds are of: jobs, and their area.
 TERMS: Final = ("rejected", "rejected-area")
 
+#: Where the solvers are that execute programs.
+_SOLVERS: Final = "reproductions.linnert2024.programs"
+
 #: Seconds for a strategy, of which none takes that long.
 _STRATEGY_SECONDS: Final = 120.0
 
@@ -96,9 +99,10 @@ class Label(NamedTuple):
 def solver_of(strategy: str, reading: Reading) -> str:
     """Return the solver that is a strategy of the paper in a reading."""
     if strategy in STATIC:
-        return f"static-execution({','.join(filter(None, (f'allocator={strategy}', reading.static)))})"
+        options = ",".join(filter(None, (f"allocator={strategy}", reading.static)))
+        return f"{_SOLVERS}:StaticExecution({options})"
     options = ",".join(filter(None, ("contiguous=False" if strategy == FREE_LEAK else "", reading.leak)))
-    return f"leak({options})" if options else "leak"
+    return f"{_SOLVERS}:ReservationLeak({options})" if options else f"{_SOLVERS}:ReservationLeak"
 
 
 def planned_runs(

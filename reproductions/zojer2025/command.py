@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from allocsolve.cli.output import plain, say
+from allocsolve.cli.output import say
 from allocsolve.pictures.chart import SERIES, Axis, Chart, counted, percent
+from allocsolve.report.plain import plain
 from reproductions.charts import Plane, draw_cross, draw_line, stacked
 from reproductions.runs import BOUND
 from reproductions.study import Part, Recorded, Study
@@ -68,8 +69,8 @@ class _Zojer2025(Study[Variant, Reproduction]):
         }
 
     def rows(self, measured: Reproduction) -> Iterator[Sequence[object]]:
-        yield *Run._fields, "regret"
-        yield from ((*run, run.regret) for run in measured.runs)
+        yield *Run._fields, "gap"
+        yield from ((*run, run.gap) for run in measured.runs)
 
     def show(self, measured: Reproduction) -> None:
         _show_policies(measured.policies)
@@ -118,7 +119,7 @@ def _policy_rows(rows: Sequence[PolicyRow]) -> Iterator[tuple[str, ...]]:
             *(share, row.policy, _spread(of["turnaround"])),
             *(f"{of['wait'].mean:.1f}", f"{of['run'].mean:.0f}", percent(of["utilisation"].mean)),
             f"{of['expansions'].mean:.1f}, {of['shrinks'].mean:.1f}",
-            *(f"{of['all_turnaround'].mean:.1f}", percent(of["regret"].mean)),
+            *(f"{of['all_turnaround'].mean:.1f}", percent(of["gap"].mean)),
         )
 
 
@@ -145,7 +146,7 @@ _PLANES: Final = (
     Plane("wait", "Mean wait, in that window", "s", log=True),
     Plane("utilisation", "Utilisation, in that window", "%", 100),
     Plane("all_turnaround", "Mean turnaround of all jobs, and its certified bound", "s", bounded=True),
-    Plane("regret", "Regret: mean turnaround of all jobs above the certified bound", "%", 100),
+    Plane("gap", "Gap: mean turnaround of all jobs above the certified bound", "%", 100),
 )
 
 

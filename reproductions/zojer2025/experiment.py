@@ -139,13 +139,13 @@ class Run(NamedTuple):
     runtime_s: float  #: of the simulation
 
     @property
-    def regret(self) -> float:
+    def gap(self) -> float:
         """By what part `all_turnaround` is above `bound`, at most: the optimum lies between."""
         return self.all_turnaround / self.bound - 1
 
 
-#: What is measured of each policy: fields of `Run`, and the regret.
-FIGURES: Final = (*Run._fields[4:], "regret")
+#: What is measured of each policy: fields of `Run`, and the gap.
+FIGURES: Final = (*Run._fields[4:], "gap")
 
 
 class Spread(NamedTuple):

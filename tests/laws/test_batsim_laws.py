@@ -8,7 +8,7 @@ from typing import Any
 import batsim.batsim as pybatsim
 import pytest
 from batsim_fake import WORKLOAD, BatsimFake
-from client_tools import under_our_engine
+from client_tools import rigid, under_our_engine
 
 from allocsolve.adaptors import node_chooser
 from allocsolve.adaptors.batsim import PybatsimScheduler
@@ -18,7 +18,7 @@ from allocsolve.model import Job, SpeedupTable, WorkloadProblem
 CASES = 40
 
 
-def run(problem: WorkloadProblem, policy: object, **options: Any) -> BatsimFake:
+def run(problem: WorkloadProblem, policy: Any, **options: Any) -> BatsimFake:
     """Run a workload under pybatsim and a policy of ours; all of it in one process."""
     told = {name: options.pop(name) for name in ("acknowledged", "first_machine") if name in options}
     fake = BatsimFake(problem, **told)
@@ -26,17 +26,6 @@ def run(problem: WorkloadProblem, policy: object, **options: Any) -> BatsimFake:
         patch.setattr(pybatsim, "NetworkHandler", lambda *_, **__: fake)
         pybatsim.Batsim(PybatsimScheduler(policy, **options), "", 1).start()
     return fake
-
-
-def rigid(draw: random.Random, nodes: int | None = None) -> WorkloadProblem:
-    """Return a workload in which instants coincide often; with many nodes, of narrow jobs."""
-    nodes = nodes or draw.randint(2, 12)
-    rows = []
-    for _ in range(draw.randint(1, 25)):
-        runtime = draw.randint(1, 12)
-        limit = None if draw.random() < 0.1 else runtime + draw.randint(0, 12)
-        rows.append(Job(draw.randint(0, 40), draw.randint(1, min(nodes, 12)), runtime, limit))
-    return WorkloadProblem(nodes, rows)
 
 
 def moldable(draw: random.Random) -> WorkloadProblem:
@@ -70,7 +59,7 @@ def _starts(fake: BatsimFake, problem: WorkloadProblem, sizes: list[int]) -> lis
 def test_rigid_jobs_start_when_they_do_here(name: str) -> None:
     draw = random.Random(name)
     for case in range(CASES):
-        problem = rigid(draw)
+        problem = rigid(draw, unlimited=0.1)
         fake = run(problem, name, first_machine=case % 3)
         expected = under_our_engine(problem, name).first_starts
         assert _starts(fake, problem, problem.packed.nodes.tolist()) == expected.tolist()
@@ -98,7 +87,7 @@ def test_an_allocator_chooses_the_machines_and_not_the_starts(allocator: str) ->
     draw = random.Random(allocator)
     differ = 0
     for _ in range(10):
-        problem = rigid(draw, 32)
+        problem = rigid(draw, 32, unlimited=0.1)
         plain = run(problem, "easy")
         chosen = run(problem, "easy", choose=node_chooser(allocator, problem.num_nodes))
         assert chosen.starts == plain.starts

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from client_tools import policy, under_our_engine
+from client_tools import policy, rigid, under_our_engine
 from flux_fake import FluxFake, Scheduler
 
 from allocsolve.adaptors.flux import FluxScheduler
-from allocsolve.model import Amdahl, Job, WorkloadProblem
+from allocsolve.model import Amdahl, WorkloadProblem
 from allocsolve.simulation.forecast import promised_starts
 
 CASES = 30
@@ -23,16 +24,14 @@ def scheduler(name: str, **attributes: object) -> type:
     )
 
 
-def workload(draw: random.Random, *, moldable: bool = False) -> WorkloadProblem:
-    """Return jobs whose instants coincide often; run times are those on any number of nodes."""
-    nodes, rows = draw.randint(2, 12), []
-    for _ in range(draw.randint(1, 25)):
-        runtime, low = draw.randint(1, 12), draw.randint(1, nodes)
-        high = draw.randint(low, nodes) if moldable else low
-        law = Amdahl(0) if high > low else None
-        submit, limit = draw.randint(0, 40), runtime + draw.randint(0, 12)
-        rows.append(Job(submit, low, runtime, limit, min_nodes=low, max_nodes=high, speedup=law))
-    return WorkloadProblem(nodes, rows)
+def moldable(draw: random.Random) -> WorkloadProblem:
+    """Return such jobs that may run on more nodes; run times are those on any number of nodes."""
+    drawn, rows = rigid(draw), []
+    for job in drawn.jobs:
+        high = draw.randint(job.nodes, drawn.num_nodes)
+        law = Amdahl(0) if high > job.nodes else None
+        rows.append(replace(job, min_nodes=job.nodes, max_nodes=high, speedup=law, kind=None))
+    return WorkloadProblem(drawn.num_nodes, rows)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +40,7 @@ def workload(draw: random.Random, *, moldable: bool = False) -> WorkloadProblem:
 def test_rigid_jobs_start_when_they_do_here(name: str) -> None:
     draw = random.Random(name)
     for _ in range(CASES):
-        problem = workload(draw)
+        problem = rigid(draw)
         fake = FluxFake(problem, scheduler(name))
         fake.run()
         assert fake.starts == under_our_engine(problem, name).first_starts.tolist()
@@ -49,7 +48,7 @@ def test_rigid_jobs_start_when_they_do_here(name: str) -> None:
 
 @pytest.mark.parametrize("unit", ["nodes", "cores"])
 def test_nodes_of_one_core_are_cores(unit: str) -> None:
-    problem = workload(random.Random(unit))
+    problem = rigid(random.Random(unit))
     fake = FluxFake(problem, scheduler("easy", unit=unit))
     fake.run()
     assert fake.starts == under_our_engine(problem, "easy").first_starts.tolist()
@@ -59,7 +58,7 @@ def test_nodes_of_one_core_are_cores(unit: str) -> None:
 def test_ranges_are_moldable_jobs(name: str) -> None:
     draw = random.Random(name)
     for _ in range(CASES):
-        problem = workload(draw, moldable=True)
+        problem = moldable(draw)
         fake = FluxFake(problem, scheduler(name))
         fake.run()
         schedule = under_our_engine(problem, name)
@@ -76,7 +75,7 @@ def test_the_first_estimate_of_a_start_is_the_forecast_at_the_submission() -> No
     draw = random.Random(4)
     told = 0
     for _ in range(10):
-        problem = workload(draw)
+        problem = rigid(draw)
         fake = FluxFake(problem, scheduler("easy", most_forecast=64))
         fake.run()
         expected = promised_starts(problem, policy("easy"))

@@ -8,23 +8,12 @@ from typing import Any
 
 import hpcopt_fake
 import pytest
-from client_tools import under_our_engine
+from client_tools import rigid, under_our_engine
 
 from allocsolve.adaptors.hpcopt import HpcoptPlugin, HpcoptPolicy, easy, fcfs
-from allocsolve.model import Job, WorkloadProblem
 from allocsolve.simulation import simulate
 
 CASES = 40
-
-
-def workload(draw: random.Random, *, exact: bool) -> WorkloadProblem:
-    """Return rigid jobs whose instants coincide often, with exact limits or loose ones."""
-    nodes, rows = draw.randint(2, 12), []
-    for _ in range(draw.randint(1, 25)):
-        runtime = draw.randint(1, 12)
-        limit = runtime if exact else runtime + draw.randint(0, 20)
-        rows.append(Job(draw.randint(0, 40), draw.randint(1, nodes), runtime, limit))
-    return WorkloadProblem(nodes, rows)
 
 
 def narrowest(snapshot: Any) -> Any:
@@ -50,7 +39,7 @@ def narrowest(snapshot: Any) -> Any:
 def test_with_exact_estimates_a_plugin_does_what_the_policy_does_here(name: str) -> None:
     draw = random.Random(name)
     for _ in range(CASES):
-        problem = workload(draw, exact=True)
+        problem = rigid(draw, most_spare=0)
         expected = under_our_engine(problem, name).first_starts
         assert hpcopt_fake.run(problem, HpcoptPlugin(name, "OURS")) == expected.tolist()
 
@@ -60,7 +49,7 @@ def test_with_loose_estimates_plugins_see_the_true_ends_of_running_jobs() -> Non
     draw = random.Random(1)
     differ = 0
     for _ in range(CASES):
-        problem = workload(draw, exact=False)
+        problem = rigid(draw, most_spare=20)
         for name in ("fcfs", "easy(like=hpcopt)"):
             expected = under_our_engine(problem, name).first_starts
             assert hpcopt_fake.run(problem, HpcoptPlugin(name, "OURS")) == expected.tolist()
@@ -73,7 +62,7 @@ def test_with_loose_estimates_plugins_see_the_true_ends_of_running_jobs() -> Non
 def test_a_plugin_under_our_engine_does_what_it_does_in_hpcopt(chooser: Any) -> None:
     draw = random.Random(2)
     for _ in range(CASES):
-        problem = workload(draw, exact=False)
+        problem = rigid(draw, most_spare=20)
         starts = simulate(problem, HpcoptPolicy(chooser)).first_starts
         assert starts.tolist() == hpcopt_fake.run(problem, chooser)
 
@@ -81,7 +70,7 @@ def test_a_plugin_under_our_engine_does_what_it_does_in_hpcopt(chooser: Any) -> 
 def test_a_plugin_may_see_what_a_scheduler_can_know() -> None:
     draw = random.Random(3)
     for _ in range(CASES):
-        problem = workload(draw, exact=False)
+        problem = rigid(draw, most_spare=20)
         expected = under_our_engine(problem, "easy").first_starts
         found = simulate(problem, HpcoptPolicy(easy, ends="estimate")).first_starts
         assert found.tolist() == expected.tolist()

@@ -12,8 +12,8 @@ from allocsolve.exact import ReservationPrices
 from allocsolve.heuristics import Static, admit
 from allocsolve.instances import linnert2024
 from allocsolve.judge import reservation_metrics, reservation_violations
-from allocsolve.model import Budget, ReservationObjective, ReservationSchedule, terms
-from allocsolve.registry import make_solver
+from allocsolve.model import Budget, ReservationObjective, terms
+from reproductions.linnert2024.programs import ReservationLeak, StaticExecution
 
 PROGRAMS: tuple[Any, ...] = (0, 1, 2, 3, "mixed")
 
@@ -61,9 +61,10 @@ def test_how_much_more_than_the_count_check_is_accepted(allocator: str, gap: int
 def cancelled_share(strategy: str, gap: int, seed: int, program: Any) -> float:
     """Return how many of the accepted jobs of a stream are cancelled, in per cent."""
     problem = replace(linnert2024(seed, gap=gap, program=program), leaking=True)
-    solver = strategy if "leak" in strategy else f"static-execution(allocator={strategy})"
-    answer = make_solver(solver, problem)(problem, Budget()).answer
-    assert isinstance(answer, ReservationSchedule)
+    leaks = {"leak": ReservationLeak(), "leak-noncontiguous": ReservationLeak(contiguous=False)}
+    solver = leaks[strategy] if strategy in leaks else StaticExecution(strategy)
+    answer = solver(problem, Budget()).answer
+    assert answer is not None
     assert seed > 0 or reservation_violations(problem, answer) == ()
     return 100 * reservation_metrics(problem, answer).cancelled_share
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-import json
 import pickle
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +13,7 @@ from hypothesis import given, strategies as st
 from placement_strategies import placement_problems, placements, regular_trees, switch_trees
 
 from allocsolve.errors import FormatError, InvalidProblem
-from allocsolve.instances import digest, parse_problem, problem_document
+from allocsolve.instances import parse_problem
 from allocsolve.judge import placement_metrics, placement_value, placement_violations
 from allocsolve.model import PLACEMENT_OBJECTIVES, Placement, PlacementProblem, SwitchTree
 
@@ -82,16 +80,6 @@ def test_the_regular_form_is_that_of_the_tree_or_none(tree: SwitchTree) -> None:
     form = tree.regular_form()
     assert form is None or SwitchTree.regular(*form) == tree
     assert pickle.loads(pickle.dumps(tree)) == tree  # noqa: S301 - made in the line itself
-
-
-@given(placement_problems())
-def test_files_hold_problems(problem: PlacementProblem) -> None:
-    document = json.loads(json.dumps(problem_document(problem)))
-    again = parse_problem(document, "p.json")
-    assert again == problem
-    assert digest(again) == digest(problem)
-    assert digest(dataclasses.replace(problem, name="another")) == digest(problem)
-    assert pickle.loads(pickle.dumps(problem)) == problem  # noqa: S301 - made in the line itself
 
 
 TREE: dict[str, Any] = {"sizes": [2, 2, 3]}

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 from naive_workload_optimum import workload_optimum
 from naive_workload_prices import least_cost, price_value
-from price_strategies import price_lists
+from price_strategies import overhead_jobs, price_lists
 
 from allocsolve.bounds.workload import job_costs, makespan_bound, time_prices, workload_bound
 from allocsolve.bounds.workload._kernels_prices import Cheapest, PriceList, cheapest
@@ -186,6 +186,21 @@ def test_least_costs_are_those_on_a_fine_grid(
         for early, late in pairwise(edges)
     ]
     assert out.usage[:-1] == pytest.approx(held)
+
+
+@given(job=overhead_jobs(12, st.floats(1, 50), st.integers(0, 9)))
+def test_the_fastest_number_of_nodes_is_an_integer(job: Job) -> None:
+    """With overhead a job is fastest on some number of nodes, which is looked for among all of them here."""
+    problem = WorkloadProblem(12, [job])
+    packed = problem.packed
+    sizes = np.arange(packed.min_nodes[0], packed.max_nodes[0] + 1)
+    fastest = job.submit + min(float(problem.run_times(np.array([size]))[0]) for size in sizes)
+    longest = {"kind": "makespan", "rule": "longest", "after": job.submit}
+    certified = certified_bound(problem, longest, ("makespan",))
+    assert certified <= fastest
+    assert certified == pytest.approx(fastest, abs=1e-3)
+    bound = makespan_bound(problem)
+    assert bound.value <= certified_bound(problem, bound.certificate, ("makespan",))
 
 
 @given(problem=st.one_of(ANY, workloads(st.integers(1, 9))))

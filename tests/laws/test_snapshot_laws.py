@@ -11,7 +11,16 @@ from hypothesis import given, settings, strategies as st
 from tiers import examples
 from when_tools import conservative_plan
 
-from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit, MalleableMin, SlurmBackfill
+from allocsolve.errors import InvalidOption
+from allocsolve.heuristics import (
+    Conservative,
+    Easy,
+    Fcfs,
+    FirstFit,
+    MalleableMin,
+    SlurmBackfill,
+    easy_starts,
+)
 from allocsolve.model import ClosedWindow
 from allocsolve.prediction import shorter_limits
 from allocsolve.prediction.scenarios import waits_by_limits
@@ -65,6 +74,28 @@ def snapshots(draw: Any, *, now: float | None = None) -> QueueSnapshot:
     late = [now + 7 if draw(st.integers(0, 5)) == 0 else now for _ in queued]
     columns: Any = (held, starts, running_limits, nodes, submits, limits, late)
     return QueueSnapshot(num_nodes, now, *columns)
+
+
+@pytest.mark.parametrize("reservations", [1, 2, "all"])
+@given(snapshot=snapshots(now=50.0))
+def test_a_view_of_it_and_functions_on_its_columns_say_who_starts(
+    snapshot: QueueSnapshot, reservations: Any
+) -> None:
+    policy, queue = Easy(reservations=reservations), np.flatnonzero(snapshot.eligible <= snapshot.now)
+    ends = snapshot.running_starts + snapshot.running_limits
+    state = snapshot.nodes[queue], snapshot.limits[queue], snapshot.running_nodes, ends
+    free = snapshot.num_nodes - snapshot.running_nodes.sum()
+    places = easy_starts(snapshot.now, free, *state, reservations=reservations)
+    view = snapshot.view()
+    decided: Any = policy.decide(view)
+    assert [start.job for start in decided] == queue[places].tolist()
+    if len(queue) == len(snapshot.nodes):
+        again = QueueSnapshot.of(view).view()
+        assert [*map(str, (again, *again.jobs))] == [*map(str, (view, *view.jobs))]
+        with pytest.raises(InvalidOption, match="hides actual run times"):
+            Easy(estimate="actual").decide(view)
+    with pytest.raises(InvalidOption, match="a view shows neither closed windows"):
+        replace(snapshot, resources={"gpus": 1}, running_needs=(), needs=()).view()
 
 
 def run_times(snapshot: QueueSnapshot, seed: int) -> tuple[FloatArray, FloatArray]:

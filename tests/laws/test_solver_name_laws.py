@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import assume, example, given, strategies as st
 
-from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
+from allocsolve.errors import AllocsolveError, InvalidOption, PluginError, UnknownName
 from allocsolve.families import AnyFamily, SolverRow, families, family_named
+from allocsolve.model import EvolutionProblem
 from allocsolve.registry import (
     canonical_name,
     families_named,
@@ -27,6 +28,7 @@ from allocsolve.registry.table import registered_names
 
 if TYPE_CHECKING:
     from allocsolve.model.options import Option
+
 
 ROWS = [pytest.param(family, row, id=f"{family.kind}-{row.name}") for family, row in solver_rows()]
 CURVE_FIT = "its options: method, order, bits, fallback"
@@ -223,3 +225,30 @@ def test_canonical_names() -> None:
     evolution = family_named("evolution")
     assert make_solver("infX(expand_limit=2)", evolution.problem) == make_solver("2X", evolution.problem)
     assert make_solver("infX", evolution.problem).fit.expand_limit == math.inf  # type: ignore[attr-defined]  # list scheduling has a fit
+
+
+REGISTERED = {name for family in families() for name in registered_names(family)}
+
+words_of_lines = st.text(max_size=8) | st.sampled_from(
+    ["no_such_module", "math", "allocsolve", "lambda", "..", " "]
+)
+
+
+#: What is in parentheses are options: `test_solver_name_laws`.
+plain = words_of_lines.filter(lambda word: not {*"()"} & {*word})
+
+
+@given(st.lists(plain, min_size=2, max_size=4))
+def test_references_to_nothing(parts: list[str]) -> None:
+    name = ":".join(parts)
+    with pytest.raises(PluginError) as caught:
+        make_solver(name, EvolutionProblem)
+    assert repr(name) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@given(plain.filter(lambda word: ":" not in word and word not in REGISTERED))
+def test_unknown_names(name: str) -> None:
+    with pytest.raises(UnknownName) as caught:
+        make_solver(name, EvolutionProblem)
+    assert repr(name) in str(caught.value)

@@ -150,7 +150,8 @@ def test_a_schedule_has_a_row_for_each_step_one_after_another(problem: Evolution
     schedule = some_schedule(problem)
     columns = solution_columns(problem, schedule)
     for app, name in enumerate(problem.application_names):
-        rows = np.flatnonzero(columns["application"] == name)
+        # One by one: numpy takes zeros off the end of a text that it compares with an array.
+        rows = np.flatnonzero([other == name for other in columns["application"].tolist()])
         assert columns["start"][rows[0]] == schedule.starts[app]
         assert columns["nodes"][rows].tolist() == list(problem.applications[app].nodes)
         ends = columns["start"][rows] + columns["duration"][rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from foreign_tools import submit
@@ -27,7 +27,7 @@ class _Clock:
     def __init__(self) -> None:
         self.seconds, self.calls = 0.0, 0
 
-    def of(self, function: Callable[[], object]) -> object:
+    def of(self, function: Callable[[], Any]) -> Any:
         begin = time.thread_time()
         value = function()
         self.seconds += time.thread_time() - begin
@@ -55,7 +55,7 @@ def _through_engine(problem: WorkloadProblem, decide: Callable[[QueueView], Iter
     """Return the seconds a call without those of the policy."""
     engine, clock, calls = Engine(problem), _Clock(), 0
     while (view := clock.of(engine.advance)) is not None:
-        decisions = decide(view)  # type: ignore[arg-type]  # a view
+        decisions = decide(view)
         clock.of(lambda decisions=decisions: engine.apply(decisions))  # type: ignore[misc]  # bound now
         calls += 1
     return clock.seconds / calls
@@ -72,6 +72,6 @@ def _through_driver(problem: WorkloadProblem, decide: Callable[[QueueView], Iter
         running = [RunningJob(f"job-{job}", nodes, float(view.jobs.start[job])) for job, nodes in held]
         snapshot = {"free": view.free, "queue": queue, "running": running}
         orders = clock.of(lambda view=view, told=snapshot: driver.decide(view.now, **told))  # type: ignore[misc]  # bound now
-        engine.apply([Start(int(key[4:]), nodes) for _, key, nodes in orders])  # type: ignore[attr-defined]  # orders
+        engine.apply([Start(int(key[4:]), nodes) for _, key, nodes in orders])
         calls += 1
     return (clock.seconds - policy.seconds) / calls

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from workload_traces import knl_problem
 
+from allocsolve.bench import suite
+from allocsolve.bounds.workload.job_price_dual import DualJobs, JobDual, JobWindows, slots_of
+from allocsolve.exact import EvolutionCpSat
 from allocsolve.exact.workload import Prices, WorkloadCpSat
-from allocsolve.model import Budget, Jobs, Status, WorkloadProblem
+from allocsolve.judge import confirm
+from allocsolve.judge.workload.job_prices import job_price_bound
+from allocsolve.model import Budget, EvolutionProblem, Jobs, Status, WorkloadProblem, frozen
 from allocsolve.model.result import terms
 
 if TYPE_CHECKING:
@@ -53,3 +61,82 @@ def test_proofs(benchmark: BenchmarkFixture, count: int) -> None:
         lambda: [WorkloadCpSat()(problem, Budget(seconds=300)) for problem in problems], rounds=1
     )
     assert all(result.status is Status.OPTIMAL for result in results)
+
+
+#: (suite, expand limit) -> optimal makespans of its first problems.
+OPTIMA: dict[tuple[str, float], tuple[int, ...]] = {
+    ("klein-5", 1): (38135, 33551, 29762, 40611, 26991),
+    ("klein-8", 1): (51642, 44407, 49281, 54959, 51106),
+    ("klein-10", 1): (68822, 85489, 79110, 59216, 50540),
+    ("klein-12", 1): (76374, 66992, 76126, 77091, 51988),
+    ("klein-8", math.inf): (41240, 35812, 47052, 49951, 41888),
+}
+
+
+@pytest.mark.parametrize(("name", "limit"), OPTIMA)
+def test_proven_optima(benchmark: BenchmarkFixture, name: str, limit: float) -> None:
+    optima = OPTIMA[name, limit]
+    problems = [
+        replace(problem, expand_limit=limit)
+        for problem in suite(f"{name}-inf")[: len(optima)]
+        if isinstance(problem, EvolutionProblem)
+    ]
+
+    def solve_all() -> list[tuple[Status, object]]:
+        results = [EvolutionCpSat()(problem, Budget(seconds=60, workers=2)) for problem in problems]
+        judged = [confirm(p, r, ("makespan",)) for p, r in zip(problems, results, strict=True)]
+        benchmark.extra_info["longest_s"] = max(result.runtime for result in results)
+        return [(result.status, result.objective) for result in judged]
+
+    outcomes = benchmark.pedantic(solve_all, rounds=1)
+    assert outcomes == [(Status.OPTIMAL, optimum) for optimum in optima]
+
+
+HOUR = 3600.0
+
+
+def dual(jobs: int, waited: float) -> JobDual:
+    """Jobs as those of a busy cluster of 100 nodes, each with prices for some hours behind its run time."""
+    random = np.random.default_rng(3)
+    submit = np.cumsum(random.integers(0, 2000, jobs)).astype(np.float64)
+    runtime = np.ceil(random.lognormal(7.5, 1.8, jobs)).clip(1, 2e5)
+    nodes = np.minimum(100, np.ceil(random.lognormal(1.5, 1.3, jobs))).astype(np.int64)
+    columns = (submit, runtime, np.ones(jobs), np.zeros(jobs), nodes)
+    edges = np.arange(0, submit[-1] + runtime.max() + waited + HOUR, HOUR)
+    last = slots_of(edges, submit + runtime + waited)
+    windows = JobWindows.empty(edges, slots_of(edges, submit), last)
+    prices = random.exponential(0.1, len(windows.prices)) * nodes[windows.owners] / 10
+    return JobDual(DualJobs(*map(frozen, columns)), 100, windows.with_prices(prices))
+
+
+@pytest.mark.parametrize("temperature", [30.0, 300.0])
+def test_smooth_dual(benchmark: BenchmarkFixture, temperature: float) -> None:
+    """1,200 jobs with about 20,000 prices. To be had in 12 ms, .6 us a price."""
+    problem = dual(1200, 10 * HOUR)
+    levels = problem.windows.prices * HOUR
+    value, _ = problem.soft(levels.copy(), temperature)  # compiles the kernels
+    again, gradient = benchmark(problem.soft, levels, temperature)
+    assert again == value
+    assert np.abs(gradient).max() <= 1 + 1e-9
+
+
+def test_judge(benchmark: BenchmarkFixture) -> None:
+    """28,000 jobs with about half a million prices, read from JSON before. To be had in .3 s."""
+    problem = dual(28_000, 10 * HOUR)
+    windows, jobs = problem.windows, problem.jobs
+    certificate: dict[str, Any] = {
+        "kind": "job-prices",
+        "term": "turnaround",
+        "edges": windows.edges.astype(int).tolist(),
+        "nodes": 1,
+        "unit": 10**6,
+        "first_slots": windows.first.tolist(),
+        "offsets": windows.offsets.tolist(),
+        "prices": np.rint(windows.prices * 10**6).astype(int).tolist(),
+    }
+    workload = WorkloadProblem(100, Jobs(jobs.submit, jobs.nodes, jobs.runtime, np.full(28_000, np.nan)))
+    certificate = json.loads(json.dumps(certificate))
+    job_price_bound(workload, certificate, "turnaround")  # compiles the kernels
+    bound = benchmark(job_price_bound, workload, certificate, "turnaround")
+    exact = problem.exact(windows.prices * windows.lengths) / 28_000
+    assert bound == pytest.approx(exact, abs=1e-2)

@@ -8,6 +8,7 @@ further run costs.
 from __future__ import annotations
 
 import itertools
+import json
 import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -18,8 +19,10 @@ import toy_family
 from plugin_tools import site
 from toy_family import MachinesProblem
 
+from allocsolve import Jobs, WorkloadProblem
 from allocsolve.bench import RecordStore, open_executor, plan, run
 from allocsolve.cli import main
+from allocsolve.instances import read_problem, write_problem
 from allocsolve.model import Budget
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_benchmark.fixture import BenchmarkFixture
+
 
 JOBS = 40_000
 RUNS = 6
@@ -97,5 +101,37 @@ def _log(path: Path) -> tuple[str, ...]:
 def test_import_of_300000_lines(format_: str, benchmark: BenchmarkFixture, tmp_path: Path) -> None:
     log = tmp_path / f"log.{format_}"
     options = _log(log)
-    argv = ["import", format_, str(log), *options, "--out", str(tmp_path / "p.json"), "--force"]
+    argv = ["import", "--format", format_, str(log), *options, "--out", str(tmp_path / "p.json"), "--force"]
     assert benchmark.pedantic(main, args=(argv,), rounds=3) == 0
+
+
+FEW_JOBS = 28_467
+
+
+def test_a_log_is_read(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    """Seconds of CPU, and how many times those of `json.loads` alone, are in the extra information."""
+    draw = np.random.default_rng(0)
+    jobs = Jobs(
+        submit=np.sort(draw.integers(0, 10**7, FEW_JOBS)),
+        nodes=draw.integers(1, 100, FEW_JOBS),
+        runtime=draw.integers(1, 10**5, FEW_JOBS),
+        limit=np.full(FEW_JOBS, 10**5),
+        users=[f"u{user}" for user in draw.integers(0, 200, FEW_JOBS)],
+    )
+    file = tmp_path / "log.json"
+    write_problem(WorkloadProblem(100, jobs), file)
+    text = file.read_text(encoding="utf-8")
+    seconds = {"read": 1.0, "json": 1.0}
+    for _ in range(5):
+        stamps = [time.process_time()]
+        problem = read_problem(file)
+        stamps.append(time.process_time())
+        json.loads(text)
+        stamps.append(time.process_time())
+        seconds["read"] = min(seconds["read"], stamps[1] - stamps[0])
+        seconds["json"] = min(seconds["json"], stamps[2] - stamps[1])
+    benchmark.extra_info["read_cpu_s"] = round(seconds["read"], 3)
+    benchmark.extra_info["times_json"] = round(seconds["read"] / seconds["json"], 2)
+    assert isinstance(problem, WorkloadProblem)
+    assert len(problem.jobs) == FEW_JOBS
+    benchmark.pedantic(read_problem, (file,), rounds=3)

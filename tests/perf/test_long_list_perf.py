@@ -14,17 +14,12 @@ import pytest
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile
 from allocsolve.heuristics import Fit, ListScheduling, ResourceProfile, Rigid
-from allocsolve.heuristics.evolution._kernels_peak_index import PeakIndex, first_free
-from allocsolve.heuristics.evolution._kernels_peaks import change
-from allocsolve.heuristics.evolution._peak_index import duration_classes, make_index
 from allocsolve.instances import klein2011
 from allocsolve.judge import evolution_violations
-from allocsolve.kernels import kernel
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
-    from allocsolve.model import IntArray
 
 NODES = 1024
 
@@ -68,51 +63,6 @@ def test_a_hundred_thousand_applications(
     result = benchmark.pedantic(solver, (drawn, budget), rounds=1)
     assert result.answer.completions.max() == makespan
     assert not evolution_violations(drawn, result.answer)
-
-
-@kernel
-def _replay(
-    index: PeakIndex,
-    offsets: IntArray,
-    durations: IntArray,
-    nodes: IntArray,
-    starts: IntArray,
-    num_nodes: int,
-) -> int:
-    """Verify and add the steps of applications whose starts are known; return how many fit."""
-    fitting = 0
-    for app in range(len(offsets) - 1):
-        a, b = offsets[app], offsets[app + 1]
-        for step in range(a, b):
-            fitting += (
-                first_free(index, starts[step], durations[step], num_nodes - nodes[step]) == starts[step]
-            )
-        change(index, starts[a:b], nodes[a:b], starts[b - 1] + durations[b - 1], 1)
-    return fitting
-
-
-@pytest.mark.parametrize("name", ["1-75", "1-768", "log-uniform"])
-def test_the_floor_of_a_hundred_thousand_applications(benchmark: BenchmarkFixture, name: str) -> None:
-    """Known starts are only verified and added, limit 1: what no search on this profile can go below."""
-    problem = _log_uniform(100_000) if name == "log-uniform" else _uniform(100_000, int(name[2:]))
-    answer = ListScheduling(Fit(1))(problem, Budget()).answer
-    assert answer is not None
-    offsets, durations, nodes, *_ = problem.packed
-    heads = np.repeat(answer.starts, np.diff(offsets))
-    before = np.cumsum(durations) - durations
-    starts = heads + before - np.repeat(before[offsets[:-1]], np.diff(offsets))
-    classes = duration_classes(durations, np.add.reduceat(durations, offsets[:-1]))
-    idle = np.zeros(1, dtype=np.int64)
-
-    def empty() -> tuple[tuple[object, ...], dict[str, object]]:
-        until = 2 * int(answer.completions.max())
-        index = make_index(
-            idle, idle, num_nodes=NODES, until=until, segments=2 * len(durations), classes=classes
-        )
-        return (index, offsets, durations, nodes, starts, NODES), {}
-
-    fitting = benchmark.pedantic(_replay, setup=empty, rounds=3, warmup_rounds=1)
-    assert fitting == len(durations)
 
 
 @pytest.mark.parametrize("limit", [1, 2, math.inf])

@@ -400,22 +400,13 @@ def test_jobs_that_exclude_each_other() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"kind": "time-price"}, "kind 'time-price'"),
         ({"term": "wait"}, "bounds 'wait'"),
-        ({"unit": 0}, "unit 0"),
-        ({"unit": 2**54}, "unit"),
-        ({"nodes": True}, "nodes True"),
         ({"edges": [0, 2, 2]}, "edges"),
-        ({"edges": [0, 1, 2**54]}, "edges[2]"),
         ({"edges": [0, 1]}, "prices of job 0"),
-        ({"edges": None}, "edges of the certificate are NoneType"),
         ({"first_slots": [0, 0]}, "2 first slots"),
         ({"first_slots": [0, 1, 0]}, "prices of job 1"),
         ({"offsets": [0, 2, 4, 5]}, "offsets"),
         ({"offsets": [0, 4, 2, 6]}, "offsets"),
-        ({"prices": [2, 1, 2, -1, 2, 1]}, "prices[3] -1"),
-        ({"prices": [2, 1, 2, 1.0, 2, 1]}, "prices[3] 1.0"),
-        ({"units": 7}, "units 7"),
         ({"units": {"tapes": 1}}, "the machine has no 'tapes' beside its nodes"),
         ({"units": {"nodes": 1}}, "the machine has no 'nodes' beside its nodes"),
         ({"prices": [2**53] * 6, "edges": [0, 10**6, 10**7]}, "costs of job 0"),
@@ -571,25 +562,6 @@ def test_work_prices_are_those_of_laws() -> None:
     prices = work_prices(EVOLVING, time_prices(EVOLVING))
     assert prices[2] > 0
     assert prices[:2].tolist() == [0, 0]
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"prices": [-1, 1]}, "is not an integer in"),
-        ({"prices": [1]}, "1 prices between 3 edges"),
-        ({"edges": [0, 9, 9]}, "9 after 9"),
-        ({"unit": 0}, "unit 0"),
-        ({"term": "slowdown"}, "bounds 'slowdown', not turnaround"),
-        ({"kind": "prices"}, "is none of"),
-        ({"kind": "job-prices"}, "rigid"),
-    ],
-)
-def test_refused_certificates(change: dict[str, Any], reason: str) -> None:
-    good = {"kind": "time-prices", "term": "turnaround", "edges": [0, 4, 9], "prices": [2, 1], "unit": 4}
-    assert 0 <= certified_turnaround(EVOLVING, good) <= 20
-    with pytest.raises(InvalidAnswer, match=reason):
-        certified_turnaround(EVOLVING, {**good, **change})
 
 
 def test_wait_has_no_bound() -> None:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +17,6 @@ from strategies import workload_problems
 from allocsolve.errors import InvalidOption
 from allocsolve.instances.formats.simulators import viewers as workload_viewers
 from allocsolve.instances.formats.simulators.foreign import (
-    FOREIGN_TABLES,
     lanes,
     node_intervals,
     pieces_within,
@@ -30,13 +29,9 @@ from allocsolve.instances.formats.simulators.viewers import (
     perfetto_events,
     perfetto_text,
 )
-from allocsolve.instances.formats.tables import read_rows
 from allocsolve.instances.generators.examples import random_workload, workload_examples
 from allocsolve.judge.workload.rules import workload_metrics
 from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: Of problems with few jobs, and with many of them on few nodes.
 PROBLEMS = st.one_of(
@@ -212,18 +207,6 @@ def _nodes(intervals: str) -> int:
     ends = [tuple(map(int, one.split("-"))) for one in intervals.split(" ")]
     assert all(len(one) == 1 or one[0] < one[1] for one in ends)
     return sum(one[-1] - one[0] + 1 for one in ends)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_what_is_written_for_evalys_is_read_as_the_same_schedule(seed: int, tmp_path: Path) -> None:
-    problem = random_workload(seed, 50)
-    schedule = first_fit(problem)
-    (tmp_path / "jobs.csv").write_text(evalys_text(problem, schedule), encoding="utf-8")
-    table, rows = read_rows(tmp_path / "jobs.csv", FOREIGN_TABLES)
-    fields = table.fields(rows, problem)
-    assert not rows.faults
-    pieces = {job["name"]: tuple(map(tuple, job["pieces"])) for job in fields["jobs"]}
-    assert pieces == {name: schedule.pieces(idx) for idx, name in enumerate(problem.jobs.names)}
 
 
 def test_examples_at_the_edges_are_written() -> None:

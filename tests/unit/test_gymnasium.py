@@ -33,7 +33,7 @@ def _four(**options: Any) -> WorkloadEnv:
     return WorkloadEnv(FOUR, **({"jobs": 3, "window": 2, "test_share": 0} | options))
 
 
-@pytest.mark.parametrize("reward", ["turnaround", "slowdown", "regret"])
+@pytest.mark.parametrize("reward", ["turnaround", "slowdown", "gap"])
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_gymnasium_finds_no_fault(reward: Reward, split: str) -> None:
     """Warnings are errors here."""
@@ -90,7 +90,7 @@ def test_steps_are_what_was_worked_out_by_hand() -> None:
     assert not observation.any()
     assert not env.action_masks().any()
     assert info["value"] == (100 + 109 + 1108) / 3
-    assert info["regret"] == info["value"] / info["bound"] - 1
+    assert info["gap"] == info["value"] / info["bound"] - 1
     assert (env.schedule.first_starts == simulate(FOUR, AgentPolicy(first_come, 1)).first_starts).all()
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step(0)

@@ -24,9 +24,12 @@ SIMULATOR = """
 import numpy as np
 from allocsolve import EvolutionProblem, EvolutionProfile, PartitionProblem, Torus, solve
 from allocsolve.errors import SolverUnavailable
-from allocsolve.heuristics import ResourceProfile, compact, fit, manhattan_median
+from allocsolve.adaptors import PolicyDriver
+from allocsolve.heuristics import ResourceProfile, compact, easy_starts, fit, manhattan_median
 from allocsolve.instances import klein2011, read_problem, write_problem
 
+assert easy_starts(1, 1, [4, 1], [10, 50], [3], [100]).tolist() == [1]
+assert PolicyDriver("slurm-backfill", 4).decide(0, free=4, queue=()) == []
 busy, request = EvolutionProfile([(100, 6), (50, 8)]), EvolutionProfile([(30, 2), (30, 2), (30, 6)])
 placed = fit(request, busy, num_nodes=10, earliest_start=20)
 assert (placed.start, placed.completion) == (20, 180)

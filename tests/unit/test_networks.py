@@ -2,32 +2,51 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import sys
+from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pytest
+from cli_tools import refused, run, run_json
 from network_texts import BROKEN, BROKEN_FREE, FREE, SAMPLES, nodes_of, switches_of
 from offenders import all_offenders
 
+from allocsolve import judge, solve
+from allocsolve.cli import main
 from allocsolve.errors import AllocsolveError, FormatError, InvalidOption, SolverUnavailable
+from allocsolve.heuristics import slurm_block
 from allocsolve.instances import (
     compress_hostlist,
     expand_hostlist,
+    network_counterexamples,
     network_problem,
     read_free_nodes,
     read_network,
+    read_problem,
 )
-from allocsolve.model import PartitionProblem, PlacementProblem, SwitchTree, Topology
+from allocsolve.model import (
+    PartitionProblem,
+    Placement,
+    PlacementProblem,
+    SwitchTree,
+    Topology,
+    WorkloadProblem,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
+    from typing import TypeAlias
 
     from allocsolve.instances import NetworkFile, StatedNodes
+
+    Case: TypeAlias = Callable[[str], Path]
+
 
 T = TypeVar("T")
 
@@ -380,3 +399,149 @@ def _stated(stated: StatedNodes) -> None:
 def test_what_a_seed_breaks_of_free_nodes(name: str, tmp_path: Path) -> None:
     path = tmp_path / "free"
     _broken_by_seed(name, FREE[name][0], path, lambda: read_free_nodes(path), _stated)
+
+
+Capture = pytest.CaptureFixture[str]
+
+CASES = "when_and_networks"
+
+
+def _imported(capsys: Capture, kind: str, log: Path, *options: object) -> list[tuple[str, int, float, float]]:
+    """Return name, size, submission and run time of each job of a log."""
+    run_json(capsys, "import", "--format", kind, log, "--nodes", 8, "--out", "read.json", "--force", *options)
+    problem = read_problem("read.json")
+    assert isinstance(problem, WorkloadProblem)
+    return [(job.name, job.nodes, job.submit, job.runtime) for job in problem.jobs]
+
+
+def test_parts_of_pbs_without_processors(case: Case, capsys: Capture) -> None:
+    log = case(f"{CASES}/pbs_mixed.txt")
+    assert [job[1] for job in _imported(capsys, "pbs", log, "--unit", "processors")] == [3]
+    assert [job[1] for job in _imported(capsys, "pbs", log)] == [2]
+
+
+def test_clusters_of_gpus(case: Case, capsys: Capture) -> None:
+    helios, acme = case(f"{CASES}/helios.csv"), case(f"{CASES}/acme.csv")
+    assert _imported(capsys, "helios", helios) == [
+        ("5001", 1, 0, 3600),
+        ("5002", 2, 300, 3600),
+        ("5003", 1, 360, 600),
+        ("5005", 1, 480, 30),
+    ]
+    assert [job[1] for job in _imported(capsys, "helios", helios, "--unit", "gpus", "--force")] == [8, 1]
+    assert _imported(capsys, "helios", acme) == [("a1", 1, 0, 3600), ("a2", 4, 591, 600), ("a3", 1, 651, 60)]
+    gpus = ("--unit", "gpus", "--resources", "gpus=64", "--nodes", 64)
+    assert [job[1] for job in _imported(capsys, "helios", acme, *gpus)] == [8, 32]
+    for log in (helios, acme):
+        assert "its format is helios, not sacct" in refused(
+            capsys, "import", "--format", "sacct", log, "--nodes", 8, "--out", "no.json"
+        )
+
+
+def test_philly(case: Case, capsys: Capture) -> None:
+    log = case(f"{CASES}/philly.json")
+    ran = ("application_1_0001", 2, 0, 3600)
+    assert _imported(capsys, "philly", log) == [ran]
+    told = run(capsys, "import", log, "--nodes", 8, "--out", "read.json", "--force")
+    assert told.startswith("2 job lines, 1 cancelled, 1 kept")
+    assert run_json(capsys, "convert", log, "converted.json", "--nodes", 8)["from_format"] == "philly"
+
+
+def test_fields_of_swf_that_are_left_out(case: Case, capsys: Capture) -> None:
+    told = run(capsys, "import", case(f"{CASES}/deps.swf"), "--out", "read.json")
+    assert [line for line in told.splitlines() if "dependency" in line and "think time" in line]
+
+
+def _place(capsys: Capture, network: Path, free: str, size: int, rule: str) -> str:
+    listed = Path("free.txt")
+    listed.write_text(free)
+    argv = ("place", network, "--free", listed, "--size", size, "--rules", rule, "--json")
+    assert main([str(arg) for arg in argv]) == 0
+    (chosen,) = json.loads(capsys.readouterr().out)["rules"]  # what stderr tells are notes
+    return str(chosen["hosts"])
+
+
+def test_networks_as_they_are_printed(case: Case, capsys: Capture) -> None:
+    assert _place(capsys, case(f"{CASES}/scontrol_topo_tree.txt"), "n[3-8]", 4, "slurm-tree") == "n[5-8]"
+    # A block of eight is a0 and the block without nodes, or b0 and b1.
+    assert _place(capsys, case(f"{CASES}/phantom.yaml"), "n[01-12]", 8, "slurm-block") == "n[05-12]"
+    assert _place(capsys, case(f"{CASES}/hypernodes.yaml"), "n[2-4]", 2, "lowest-switch") == "n[3-4]"
+
+
+def test_another_table_of_sinfo(case: Case, capsys: Capture) -> None:
+    network, free = case(f"{CASES}/scontrol_topo_tree.txt"), case(f"{CASES}/sinfo_default.txt")
+    told = refused(capsys, "place", network, "--free", free, "--size", 2)
+    assert "sinfo -h -N -o '%N %T'" in told
+    assert told.count("\n") == 1
+
+
+REFUTED = {problem.name: problem for problem in network_counterexamples()}
+
+
+def expected(problem: PlacementProblem) -> dict[str, Any]:
+    return dict(problem.meta)
+
+
+RUNS = [(name, rule) for name, problem in REFUTED.items() for rule in expected(problem)["takes"]]
+
+
+def test_each_has_a_reason_and_another_name() -> None:
+    assert len(REFUTED) == len(network_counterexamples()) == 10
+    for problem in REFUTED.values():
+        assert str(problem.meta["reason"]).endswith(".")
+        assert problem.meta["case"] == problem.name
+
+
+@pytest.mark.parametrize(("name", "rule"), RUNS)
+def test_a_rule_takes_what_is_said_at_the_cost_that_is_said(name: str, rule: str) -> None:
+    problem = REFUTED[name]
+    said = expected(problem)
+    answer = solve(problem, rule, seed=said.get("seed", 0)).answer
+    if said["takes"][rule] is None:
+        assert answer is None
+        assert said["cost"] is None
+        return
+    assert answer is not None
+    racks = np.flatnonzero(problem.tree.level == 1)
+    taken = np.bincount(problem.tree.switch[answer.nodes], minlength=problem.tree.num_switches)
+    assert taken[racks].tolist() == said["takes"][rule]
+    assert judge.value(problem, answer, ("pairwise",)) == said["cost"] > said["optimum"]
+
+
+@pytest.mark.parametrize("name", REFUTED)
+def test_the_optimum_is_what_is_said(name: str) -> None:
+    """By all choices of how many nodes each rack gives; of the large machine by the sizes of its pods."""
+    problem = REFUTED[name]
+    tree, size = problem.tree, problem.size
+    free = np.bincount(tree.switch[problem.free], minlength=tree.num_switches)
+    racks = np.flatnonzero(free)
+    if name == "stall":
+        # One pod gives all its 15 free racks. Of the other 30 nodes 18 are of one rack, 12 of another one: a
+        # rack may be split only if no other is, and the largest first is best (Schur-concavity of s (k - s)).
+        shares: Any = [[18] * 15 + [0] * 15 + [18, 12] + [0] * (len(racks) - 32)]
+    else:
+        every = itertools.product(*(range(free[rack] + 1) for rack in racks))
+        shares = (share for share in every if sum(share) == size)
+    best = min(judge.value(problem, _placement(problem, racks, share), ("pairwise",)) for share in shares)
+    assert best == expected(problem)["optimum"]
+
+
+def _placement(problem: PlacementProblem, racks: np.ndarray[Any, Any], share: Any) -> Placement:
+    nodes: list[int] = []
+    for rack, count in zip(racks, share, strict=True):
+        nodes += np.flatnonzero(problem.free & (problem.tree.switch == rack))[:count].tolist()
+    return Placement(np.array(nodes))
+
+
+def test_a_job_of_300_nodes_waits_while_2160_are_free() -> None:
+    problem = REFUTED["stall"]
+    tree, free = problem.tree, problem.free
+    assert (tree.num_nodes, int(free.sum())) == (2304, 2160)
+    regular = SwitchTree.regular((8, 16, 18))
+    assert Counter(regular.nodes_below(free).tolist()) == Counter(tree.nodes_below(free).tolist())
+    assert slurm_block(tree, free, 300) is None
+    # A job that one pod holds is placed, and so is one of 300 where no rack is without free nodes.
+    for size, mask in ((270, free), (300, np.ones(2304, dtype=bool))):
+        nodes = slurm_block(tree, mask, size)
+        assert nodes is not None
+        assert mask[nodes].all()

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import yaml
+
+import allocsolve
+
+if TYPE_CHECKING:
+    import pytest
+
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -93,3 +104,52 @@ def test_reports_of_bugs_ask_for_what_shows_the_versions() -> None:
         command = re.search(r'python -c "([^"]+)"', asked["attributes"]["description"])
         assert command is not None
         assert command[1] == "import allocsolve; allocsolve.show_versions()"
+
+
+CODE = """
+import importlib, os, pkgutil, select, signal, sys
+import distributed, gymnasium, numba, ortools.sat.python.cp_model, psutil, pulp
+import rich.console, scipy.optimize, yaml
+for name in ("fcntl", "grp", "pwd", "resource", "termios"):
+    sys.modules[name] = None
+for module, names in (
+    (os, ("fork", "getuid", "killpg", "mkfifo", "sched_getaffinity", "setsid", "wait4")),
+    (select, ("poll", "epoll", "POLLIN", "POLLOUT")),
+    (signal, ("SIGALRM", "SIGHUP", "SIGKILL", "SIGSTOP", "SIGUSR1", "setitimer")),
+):
+    for name in names:
+        delattr(module, name)
+import allocsolve
+for found in pkgutil.walk_packages(allocsolve.__path__, "allocsolve."):
+    if found.name.rpartition(".")[2] == "__main__":
+        continue
+    try:
+        importlib.import_module(found.name)
+    except Exception as error:
+        print(f"{found.name}: {type(error).__name__}: {error}")
+try:
+    allocsolve.bench.PolicyEvaluator(["."])
+except allocsolve.errors.SolverUnavailable as error:
+    assert "forked" in str(error)
+else:
+    print("policies are evaluated without a fork")
+"""
+
+
+def test_modules_import_nothing_of_posix(tmp_path: Path) -> None:
+    where = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", CODE], cwd=tmp_path, env=where, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == ""
+
+
+def test_versions_are_shown_one_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    allocsolve.show_versions()
+    lines = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
+    shown = {name: value.strip() for name, value in lines.items()}
+    assert shown["allocsolve"] == allocsolve.__version__
+    assert shown["numpy"] == np.__version__
+    assert shown["python"] == platform.python_version()
+    assert {"platform", "processor", "cpus", "numba", "ortools"} <= shown.keys()

@@ -1,4 +1,4 @@
-"""Partitions by CP-SAT: the slow twin, connected sets, and honest answers when it does not finish."""
+"""Partitions by CP-SAT and by CBC: the model alone, its bounds, and what may stop it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 
 import naive_partition as naive
 import numpy as np
+import pulp
 import pytest
+from hypothesis import assume, given, strategies as st
 from ortools.sat.python import cp_model
 from partition_tools import WALLS, random_problem
+from strategies import topologies
 
 from allocsolve.backends import cpsat as backend
-from allocsolve.exact.partition import cpsat
+from allocsolve.exact.partition import cpsat, milp
 from allocsolve.exact.partition.cpsat import PartitionCpSat
+from allocsolve.exact.partition.milp import PartitionMilp
 from allocsolve.heuristics.partition.growth import Growth
 from allocsolve.judge import confirm
 from allocsolve.model import Budget, Limit, Mesh, Partition, PartitionProblem, Result, Status, Topology, Torus
@@ -167,3 +171,89 @@ def test_a_bound_may_be_the_optimum() -> None:
     assert search.best.values[0] > optimum
     search.minimise()
     assert (search.best.values[0], search.bound) == (optimum, optimum)
+
+
+def solved_by_cbc(problem: PartitionProblem, budget: Budget | None = None) -> Result[Partition]:
+    result = PartitionMilp()(problem, budget or Budget(seconds=600))
+    confirm(problem, result, ("pairwise",))
+    return result
+
+
+def test_a_set_in_two_parts_is_given_new_rows() -> None:
+    problem = PartitionProblem.of(Mesh((5, 6)), busy=WALLS, size=8, contiguous=True)
+    assert solved_by_cbc(PartitionProblem(problem.topology, problem.free, 8)).objective == 72
+    result = solved_by_cbc(problem)
+    assert (result.status, result.objective) == (Status.OPTIMAL, 74)
+
+
+@given(data=st.data())
+def test_rows_for_parts_allow_every_connected_set(data: st.DataObject) -> None:
+    topology = data.draw(topologies(max_nodes=9, complete=True))
+    everything = list(range(topology.num_nodes))
+    sets = [nodes for size in everything for nodes in itertools.combinations(everything, size + 1)]
+    apart = [nodes for nodes in sets if not naive.is_connected(topology, nodes)]
+    assume(apart)  # on a machine of two nodes, or with one complete axis, all sets are connected
+    chosen = data.draw(st.sampled_from(apart))
+    size, part = len(chosen), set(data.draw(st.sampled_from(naive.components(topology, chosen))))
+    model = pulp.LpProblem("rows", pulp.LpMinimize)
+    variables = milp._variables(model, size, everything, [])
+
+    def fits(nodes: tuple[int, ...]) -> bool:
+        for node, x in variables.chosen.items():
+            x.setInitialValue(int(node in nodes))
+        return all(row.valid() for row in milp._connected(variables, topology, part))
+
+    assert not fits(chosen)
+    for nodes in itertools.combinations(everything, size):
+        assert fits(nodes) or not naive.is_connected(topology, nodes)
+
+
+def test_a_problem_that_is_too_large_ends_at_once() -> None:
+    for topology in (Mesh((128, 128)), Torus((9999,))):
+        result = solved_by_cbc(PartitionProblem.of(topology, size=64))
+        assert (result.status, result.limit, result.bound) == (Status.UNKNOWN, Limit.SIZE, 64 * 63 // 2)
+    # 5 nodes, and 1, 2, 2 and 1 levels: with one node outside, one of two inside a cut is for sure.
+    problem = PartitionProblem.of(Mesh((5,)), size=2)
+    assert PartitionMilp(max_variables=11)(problem, Budget()).status is Status.OPTIMAL
+    assert PartitionMilp(max_variables=10)(problem, Budget()).limit is Limit.SIZE
+
+
+def answering(status: int, nodes: tuple[int, ...]) -> Callable[..., int]:
+    """Return a CBC that always has this answer."""
+
+    def run(model: pulp.LpProblem, *_: object) -> int:
+        for variable in model.variables():
+            kind, *place = variable.name.split("_")
+            inside = sum(node <= int(place[0]) for node in nodes)
+            variable.varValue = int(int(place[0]) in nodes if kind == "x" else int(place[1]) <= inside) + 1e-7
+        return status
+
+    return run
+
+
+@pytest.mark.parametrize("contiguous", [False, True])
+def test_an_incumbent_is_no_proof(monkeypatch: pytest.MonkeyPatch, *, contiguous: bool) -> None:
+    problem = PartitionProblem.of(Mesh((5,)), size=3, contiguous=contiguous)
+    monkeypatch.setattr(milp, "run_cbc", answering(pulp.LpSolutionIntegerFeasible, (0, 1, 4)))
+    result = solved_by_cbc(problem)
+    if contiguous:
+        assert (result.status, result.limit, result.bound) == (Status.UNKNOWN, Limit.TIME, 3)
+    else:
+        assert (result.status, result.objective, result.bound) == (Status.FEASIBLE, 8, 3)
+
+
+def test_answers_of_another_size_or_value_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = PartitionProblem.of(Mesh((5,)), size=3)
+    monkeypatch.setattr(milp, "run_cbc", answering(pulp.LpSolutionOptimal, ()))
+    assert solved_by_cbc(problem).status is Status.UNKNOWN
+    monkeypatch.setattr(milp, "run_cbc", answering(pulp.LpSolutionOptimal, (0, 1, 2)))
+    assert solved_by_cbc(problem).status is Status.OPTIMAL
+    monkeypatch.setattr(milp, "pairwise_cost", lambda *_: 5)
+    assert PartitionMilp()(problem, Budget()).status is Status.UNKNOWN
+
+
+def test_a_relaxation_that_is_solved_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = iter([pulp.LpSolutionOptimal, pulp.LpSolutionNoSolutionFound])
+    monkeypatch.setattr(milp, "run_cbc", lambda model, *_: answering(next(runs), (0, 1, 3))(model))
+    result = solved_by_cbc(PartitionProblem.of(Mesh((4,)), size=3, contiguous=True))
+    assert (result.status, result.bound, result.limit) == (Status.UNKNOWN, 6, Limit.TIME)

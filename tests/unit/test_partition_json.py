@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 from json_tools import faults_of, problem_faults, saved
-from strategies import box_problems, partition_problems, partitions
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.instances import (
     digest,
-    read_problem,
     read_solution,
-    solution_document,
     write_problem,
     write_solution,
 )
@@ -106,58 +101,6 @@ def test_complete_axes_and_boxes_are_written_where_they_are(tmp_path: Path) -> N
     document = json.loads((tmp_path / "box.json").read_text())
     assert document["topology"] == {"shape": [4, 3], "wrap": [True, False], "complete": [False, True]}
     assert document["box"] == [2, 2]
-
-
-@given(
-    problem=partition_problems(max_nodes=40, contiguous=None) | box_problems(),
-    name=st.text(st.characters(codec="utf-8")),
-)
-def test_a_problem_survives_the_file(
-    tmp_path_factory: pytest.TempPathFactory, problem: PartitionProblem, name: str
-) -> None:
-    path = tmp_path_factory.mktemp("problem") / "p.json"
-    named = dataclasses.replace(problem, name=name, meta={"name": name})
-    write_problem(named, path)
-    again = read_problem(path)
-    assert again == named
-    assert again.meta == named.meta
-    assert digest(again) == digest(problem)
-
-
-@given(data=st.data(), problem=partition_problems(max_nodes=40, contiguous=None))
-def test_a_solution_survives_the_file(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, problem: PartitionProblem
-) -> None:
-    path = tmp_path_factory.mktemp("solution") / "s.json"
-    partition = data.draw(partitions(problem))
-    write_solution(path, problem, partition, {"solver": "none"})
-    assert read_solution(path, problem) == partition
-    assert json.loads(path.read_text()) == solution_document(problem, partition, {"solver": "none"})
-
-
-@given(problem=partition_problems(max_nodes=40, contiguous=None), data=st.data())
-def test_the_digest_sees_all_but_name_meta_and_the_order_of_busy_nodes(
-    tmp_path_factory: pytest.TempPathFactory, problem: PartitionProblem, data: st.DataObject
-) -> None:
-    path = tmp_path_factory.mktemp("digest") / "p.json"
-    write_problem(dataclasses.replace(problem, name="x", meta={"seed": 1}), path)
-    document = json.loads(path.read_text())
-    assert document["busy"] == sorted(document["busy"])
-    shuffled = {**document, "busy": data.draw(st.permutations(document["busy"]))}
-    assert digest(read_problem(saved(path.parent, shuffled))) == digest(problem)
-    shape, wrap = problem.topology.shape, problem.topology.wrap
-    longer = Topology((*shape, 1), (*wrap, False))
-    turned = Topology(shape, (*wrap[:-1], not wrap[-1]))
-    free = problem.free.copy()
-    free[data.draw(st.sampled_from(np.flatnonzero(free).tolist()))] = False
-    variants = [
-        dataclasses.replace(problem, topology=longer),
-        dataclasses.replace(problem, topology=turned),
-        dataclasses.replace(problem, contiguous=not problem.contiguous),
-        *([dataclasses.replace(problem, size=problem.size - 1)] if problem.size > 1 else []),
-        *([dataclasses.replace(problem, free=free)] if free.sum() >= problem.size else []),
-    ]
-    assert len({digest(other) for other in (problem, *variants)}) == len(variants) + 1
 
 
 def test_families_do_not_mix(tmp_path: Path) -> None:

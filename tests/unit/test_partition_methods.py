@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from nearest_tools import ALLOCATORS, SOLVERS
 from offenders import all_offenders
 from partition_tools import random_problem
 from process_tools import python
@@ -28,6 +29,7 @@ from allocsolve.heuristics.partition.curve_fit import (
     sorted_free_list,
 )
 from allocsolve.heuristics.partition.growth import Growth, Leak, growth, leak
+from allocsolve.heuristics.partition.nearest import ManhattanMedian
 from allocsolve.heuristics.partition.submesh import submesh
 from allocsolve.instances import uniform_occupancy
 from allocsolve.judge import confirm
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
 
-ALLOCATORS = (
+EVERY = (
     *(sorted_free_list, first_fit_run, best_fit_run, min_span, largest_runs, growth, leak, submesh, paging),
     *(multiple_buddy, partial(growth, seeds="all"), partial(leak, contiguous=False)),
     *(partial(submesh, choice="best"), partial(random_nodes, seed=0)),
@@ -123,7 +125,7 @@ BAD_REQUESTS: list[tuple[Any, int, str]] = [
 
 def test_bad_requests_are_named() -> None:
     with all_offenders() as offender:
-        for allocate in ALLOCATORS:
+        for allocate in (*EVERY, *ALLOCATORS.values()):
             for free, size, message in BAD_REQUESTS:
                 with (
                     offender(f"{getattr(allocate, '__name__', allocate)}: {message}"),
@@ -209,13 +211,6 @@ def test_out_of_time_gives_a_set_and_a_bound(monkeypatch: pytest.MonkeyPatch) ->
     assert result.bound >= star_bound(problem)  # type: ignore[operator]  # the value of one term is a number
 
 
-def test_out_of_time_at_once_gives_a_set_and_a_trivial_bound() -> None:
-    problem = random_problem(Torus((32, 32)), 409, 30, 1)
-    result = solved(problem, seconds=1e-9)
-    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.TIME)
-    assert result.bound >= 30 * 29 // 2  # type: ignore[operator]  # the value of one term is a number
-
-
 @pytest.mark.parametrize("topology", [Mesh((12, 12)), Torus((8, 12))])
 def test_tables_that_are_too_large(monkeypatch: pytest.MonkeyPatch, topology: Topology) -> None:
     problem = random_problem(topology, topology.num_nodes // 5, 20, 1)
@@ -286,3 +281,37 @@ def test_incumbents_end_with_the_answer() -> None:
         result = solver(problem, Budget())
         assert result.incumbents[-1][1] == result.objective
         assert 0 < result.incumbents[0][0] <= result.incumbents[-1][0] <= result.runtime
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("topology", [Mesh((20, 20)), Torus((20, 20))])
+def test_without_time_there_is_still_an_answer(name: str, topology: Topology) -> None:
+    free = np.arange(400) % 3 > 0
+    result = SOLVERS[name](PartitionProblem(topology, free, 30), Budget(seconds=1e-9))
+    assert result.limit is Limit.TIME
+    assert result.answer is not None
+    assert free[result.answer.nodes].all()
+    assert len(result.answer.nodes) == 30
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_with_time_to_spare_a_limit_makes_no_difference(name: str) -> None:
+    problem = PartitionProblem(Mesh((9, 9)), np.arange(81) % 3 > 0, 11)
+    limited, unlimited = (SOLVERS[name](problem, budget) for budget in (Budget(seconds=1e6), Budget()))
+    assert limited.limit is unlimited.limit is None
+    assert limited.answer == unlimited.answer
+
+
+def test_a_set_that_is_not_connected_is_no_answer_to_a_contiguous_problem() -> None:
+    # A row of eight nodes, and apart from it eight nodes of one colour of a chessboard, which cost less.
+    row, board = range(8), [8 * y + x for y in range(2, 6) for x in range(4) if (x + y) % 2]
+    mesh = Mesh((8, 6))
+    free = np.isin(np.arange(48), [*row, *board])
+    answer = ManhattanMedian()(PartitionProblem(mesh, free, 8), Budget()).answer
+    assert answer is not None
+    assert answer.nodes.tolist() == board
+    assert (
+        ManhattanMedian()(PartitionProblem(mesh, free, 8, contiguous=True), Budget()).status is Status.UNKNOWN
+    )
+    nine = PartitionProblem(mesh, free, 9, contiguous=True)
+    assert ManhattanMedian()(nine, Budget()).status is Status.INFEASIBLE

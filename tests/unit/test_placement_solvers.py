@@ -10,7 +10,7 @@ import pytest
 from allocsolve.bounds import placement_bound
 from allocsolve.errors import UnknownName
 from allocsolve.exact import PlacementCpSat, TreeKnapsack
-from allocsolve.exact.placement import _table_search, cpsat
+from allocsolve.exact.placement import cpsat, tree_knapsack
 from allocsolve.instances import uniform_occupancy
 from allocsolve.judge import confirm
 from allocsolve.model import Budget, Limit, PlacementProblem, Status, SwitchTree
@@ -18,7 +18,7 @@ from allocsolve.model import Budget, Limit, PlacementProblem, Status, SwitchTree
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PODS = uniform_occupancy(SwitchTree.regular((3, 4, 6), (), (4, 3)), 0.4, 20, 1)
+SMALL_PODS = uniform_occupancy(SwitchTree.regular((3, 4, 6), (), (4, 3)), 0.4, 20, 1)
 ORDER = ("domains", "pairwise")
 
 
@@ -30,33 +30,33 @@ def interrupt(*_: object, **__: object) -> None:
 def test_objectives_are_those_of_the_family(make: Callable[..., object]) -> None:
     assert repr(make("domains, pairwise")) == repr(make(ORDER))
     with pytest.raises(UnknownName, match="makespan"):
-        placement_bound(PODS, "makespan")
+        placement_bound(SMALL_PODS, "makespan")
 
 
 def test_tables_that_are_too_large_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_table_search, "_MAX_MEMORY", 10)
-    result = confirm(PODS, TreeKnapsack(ORDER)(PODS, Budget()), ORDER)
+    monkeypatch.setattr(tree_knapsack, "_MAX_MEMORY", 10)
+    result = confirm(SMALL_PODS, TreeKnapsack(ORDER)(SMALL_PODS, Budget()), ORDER)
     assert (result.status, result.limit, result.certificate) == (Status.FEASIBLE, Limit.SIZE, None)
-    assert result.bound == (placement_bound(PODS, "domains"),)
+    assert result.bound == (placement_bound(SMALL_PODS, "domains"),)
 
 
 def test_a_stop_between_terms_keeps_what_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = TreeKnapsack()(PODS, Budget())
-    monkeypatch.setattr(_table_search.TableSearch, "check_clock", interrupt)
+    first = TreeKnapsack()(SMALL_PODS, Budget())
+    monkeypatch.setattr(tree_knapsack.TableSearch, "check_clock", interrupt)
     order = ("pairwise", "bottleneck")
-    result = confirm(PODS, TreeKnapsack(order)(PODS, Budget()), order)
+    result = confirm(SMALL_PODS, TreeKnapsack(order)(SMALL_PODS, Budget()), order)
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.INTERRUPTED)
-    assert result.bound == (first.objective, placement_bound(PODS, "bottleneck"))
+    assert result.bound == (first.objective, placement_bound(SMALL_PODS, "bottleneck"))
     assert result.certificate == first.certificate
 
 
 def test_cpsat_bounds_what_it_cannot_prove(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ortools")
-    result = PlacementCpSat(max_nodes=3)(PODS, Budget())
+    result = PlacementCpSat(max_nodes=3)(SMALL_PODS, Budget())
     assert (result.status, result.limit) == (Status.UNKNOWN, Limit.SIZE)
-    assert result.bound == placement_bound(PODS, "pairwise")
+    assert result.bound == placement_bound(SMALL_PODS, "pairwise")
     monkeypatch.setattr(cpsat, "_balance", interrupt)
-    result = PlacementCpSat(ORDER)(PODS, Budget())
+    result = PlacementCpSat(ORDER)(SMALL_PODS, Budget())
     assert (result.status, result.limit) == (Status.UNKNOWN, Limit.INTERRUPTED)
     monkeypatch.undo()
     run: Any = cpsat._Search._run
@@ -68,8 +68,8 @@ def test_cpsat_bounds_what_it_cannot_prove(monkeypatch: pytest.MonkeyPatch) -> N
         return outcome._replace(optimal=len(outcomes) < 2, interrupted=len(outcomes) > 1), least
 
     monkeypatch.setattr(cpsat._Search, "_run", stopped)
-    result = PlacementCpSat((*ORDER, "leftover"))(PODS, Budget())
-    optimum = TreeKnapsack(ORDER)(PODS, Budget()).objective
+    result = PlacementCpSat((*ORDER, "leftover"))(SMALL_PODS, Budget())
+    optimum = TreeKnapsack(ORDER)(SMALL_PODS, Budget()).objective
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.INTERRUPTED)
     assert result.bound == optimum  # the bound of the run that was said not to be done
 

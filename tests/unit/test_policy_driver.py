@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from allocsolve.adaptors import ForeignJobs, IllegalOrder, Order, PolicyDriver, RunningJob, named_policy
 from allocsolve.errors import InvalidOption, InvalidProblem, PluginError, UnknownName
 from allocsolve.model import Amdahl, SpeedupTable
-from allocsolve.simulation import Answer, EngineRules, Promise, Resize, Start, Wake
+from allocsolve.simulation import Answer, Promise, Resize, Start, Wake
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,6 +146,28 @@ def test_a_job_that_was_not_started_after_all_waits_again() -> None:
     assert driver.decide(0, free=4, queue=["a"]) == driver.decide(1, free=4, queue=["a"])
 
 
+def test_who_does_not_look_at_wake_is_told_once() -> None:
+    driver = PolicyDriver(lambda view: [Wake(view.now + 10)], 4)
+    driver.decide(0, free=4, queue=[])
+    driver.decide(10, free=4, queue=[])
+    with pytest.warns(
+        UserWarning, match=r"asked to be called at 20 s, and is called at 20\.5 s: call"
+    ) as told:
+        driver.decide(20.5, free=4, queue=[])
+    driver.decide(99, free=4, queue=[])
+    assert [Path(warning.filename).name for warning in told] == [Path(__file__).name]
+
+
+def test_a_job_that_can_never_start_is_refused_and_so_is_a_machine_without_nodes() -> None:
+    driver = PolicyDriver("fcfs", 4)
+    with pytest.raises(InvalidProblem, match="job 'wide': it needs 5 of 4 nodes, and can never start"):
+        driver.jobs.add("wide", submit=0, nodes=5, estimate=1)
+    driver.jobs.add("moldable", submit=0, nodes=5, min_nodes=4, max_nodes=8, kind="moldable", estimate=1)
+    assert driver.decide(0, free=4, queue=["moldable"]) == [Order("start", "moldable", 4)]
+    with pytest.raises(InvalidOption, match="num_nodes 0 is not in 1"):
+        PolicyDriver("fcfs", 0)
+
+
 def test_wake_ups_are_told_and_forgotten() -> None:
     driver = PolicyDriver(lambda view: [Wake(view.now + 10)] if view.now < 5 else [], 4)
     assert driver.wake == math.inf
@@ -153,35 +176,6 @@ def test_wake_ups_are_told_and_forgotten() -> None:
     assert driver.wake == 10
     driver.decide(10.5, free=4, queue=[])
     assert driver.wake == 11
-
-
-def _no_job(_: QueueView) -> tuple[Decision, ...]:
-    return ()
-
-
-class Remembering:
-    """A policy that counts its calls."""
-
-    rules = EngineRules(coalesce=False)
-
-    def __init__(self) -> None:
-        self.seed = -1
-
-    def reset(self, seed: int) -> None:
-        """Begin a new run."""
-        self.seed = seed
-
-    decide = staticmethod(_no_job)
-
-
-def test_policies_come_by_name_as_objects_as_classes_and_as_functions() -> None:
-    assert named_policy("easy(like=hpcopt)").rules.knowledge == "actual"
-    assert named_policy(_no_job).decide is _no_job
-    remembering = Remembering()
-    assert not named_policy(remembering, seed=7).rules.coalesce
-    assert remembering.seed == 7
-    assert named_policy(Remembering).decide is _no_job
-    assert named_policy("bad_policies:fcfs").rules == EngineRules()
 
 
 @pytest.mark.parametrize(

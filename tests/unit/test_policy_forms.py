@@ -16,6 +16,7 @@ from allocsolve.instances.generators.examples import random_workload
 from allocsolve.model import Job, WorkloadProblem
 from allocsolve.simulation import (
     Engine,
+    EngineRules,
     Start,
     Wake,
     forecast,
@@ -57,7 +58,7 @@ class Called:
 class Remembering:
     """Has no memory before a run begins, and one that a second run must not see."""
 
-    patience: int = 0
+    rules = EngineRules(coalesce=False)
 
     def reset(self, seed: int) -> None:
         self.seed, self.calls = seed, 0
@@ -101,6 +102,7 @@ FORMS = (
     runnable(runnable(BornRemembering)),
     named_policy(Remembering()),
     named_policy(BornRemembering),
+    named_policy("bad_policies:fcfs"),
 )
 STARTS = [0.0, 100.0, 110.0, 110.0]
 
@@ -181,7 +183,8 @@ def test_two_runs_of_a_policy_that_remembers_are_equal_in_every_driver(draw: int
 
 def test_a_forecast_forgets_what_the_policy_remembers() -> None:
     policy, engine = Remembering(), Engine(PROBLEM)
-    running = runnable(policy, seed=3)
+    running = named_policy(policy, seed=3)
+    assert running.rules == EngineRules(coalesce=False)
     while (view := engine.advance()) is not None:
         if len(view.queue):
             before = policy.calls

@@ -25,6 +25,10 @@ def test_each_of_the_three_readers_has_a_trail() -> None:
     assert rest.index("**You keep") < rest.index("\n## ")
 
 
+def test_it_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 @pytest.mark.parametrize("reader", TRAILS)
 def test_a_trail_can_be_pasted_in_an_empty_folder(

@@ -11,17 +11,18 @@ import pytest
 from tiers import before_a_release
 from workload_traces import kit_problem, knl_problem, window_turnaround
 
+from allocsolve.bounds import workload as bounds
 from allocsolve.bounds.workload import time_prices
 from allocsolve.errors import InvalidOption
 from allocsolve.exact.workload import prices
-from allocsolve.heuristics import EvolvEasyback, StaticPrice
+from allocsolve.heuristics import EvolvEasyback, Market, StaticPrice
 from allocsolve.heuristics.workload import rebalancing
 from allocsolve.heuristics.workload.market import market_schedule, or_coarse_market
 from allocsolve.instances import evotree_batch
 from allocsolve.instances.generators.elastic import elastic_workload
 from allocsolve.instances.generators.lina import lina_workload
 from allocsolve.judge.workload.rules import workload_metrics, workload_violations
-from allocsolve.model import Amdahl, Budget, Clock, Job, Profile, Stall, WorkloadProblem
+from allocsolve.model import Amdahl, Budget, Clock, Job, Limit, Profile, Stall, WorkloadProblem
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.model.result import terms
 from allocsolve.simulation import run_policy
@@ -187,3 +188,34 @@ def test_cori_knl_clairvoyant(traces: Path, share: float, turnaround: float) -> 
     assert not workload_violations(problem, schedule)
     value = workload_metrics(problem, schedule).turnaround
     assert bound.value <= value <= min(turnaround, 1.006 * bound.value)
+
+
+def problem() -> WorkloadProblem:
+    """Two malleable jobs."""
+    job: dict[str, Any] = {"min_nodes": 1, "max_nodes": 6, "speedup": Amdahl(0.9), "kind": "malleable"}
+    return WorkloadProblem(6, [Job(0, 2, 110, **job), Job(40, 2, 110, **job)])
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    """Let the ascent of prices be interrupted when it is made for the `at`-th time, counted from 0."""
+    calls = iter(range(100))
+    found = bounds.time_prices
+
+    def prices(*args: Any, **kwargs: Any) -> Any:
+        return replace(found(*args, **kwargs), interrupted=next(calls) == at)
+
+    monkeypatch.setattr(bounds, "time_prices", prices)
+
+
+def test_without_prices_there_is_no_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupt(monkeypatch, 0)
+    with pytest.raises(KeyboardInterrupt):
+        Market()(problem(), Budget(seconds=60))
+
+
+def test_the_first_market_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupt(monkeypatch, 1)
+    result = Market()(problem(), Budget(seconds=60))
+    assert result.limit is Limit.INTERRUPTED
+    assert result.answer is not None
+    assert workload_violations(problem(), result.answer) == ()

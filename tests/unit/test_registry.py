@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+import inspect
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, assert_type
 
 import numpy as np
 import pytest
 
+from allocsolve import (
+    AllocsolveError,
+    Budget,
+    EvolutionProblem,
+    EvolutionProfile,
+    EvolutionSchedule,
+    Mesh,
+    Partition,
+    PartitionProblem,
+    Result,
+    Status,
+    exact,
+    heuristics,
+    solve,
+)
 from allocsolve.bounds import makespan_bound
 from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName
+from allocsolve.exact import EvolutionCpSat, PartitionBranchAndBound
 from allocsolve.families import family_of
+from allocsolve.heuristics import Annealing, GenAlg, ListScheduling, Submesh
 from allocsolve.heuristics.workload.queue_lengths import has_long_queue
 from allocsolve.instances import klein2011, solution_document, uniform_occupancy
 from allocsolve.model import (
@@ -19,16 +37,17 @@ from allocsolve.model import (
     REACTIVE,
     REQUESTED,
     Amdahl,
-    Budget,
-    EvolutionProblem,
     Job,
     Jobs,
-    Mesh,
-    PartitionProblem,
     Phases,
+    Solver,
     WorkloadProblem,
 )
-from allocsolve.registry import make_allocator, make_solver, solve
+from allocsolve.registry import make_allocator, make_solver
+
+if TYPE_CHECKING:
+    from allocsolve.model import Problem
+
 
 EVOLUTION = klein2011(1, num_apps=(3, 3))
 PARTITION = uniform_occupancy(Mesh((6, 4)), 0.3, 5, 1)
@@ -141,3 +160,132 @@ def test_allocators_of_other_kinds_are_refused() -> None:
     chosen = make_allocator("branch-and-bound")(Mesh((3, 2)), free, 4)
     assert chosen is not None
     assert len(chosen) == 4
+
+
+PROBLEM = EvolutionProblem(4, tuple(EvolutionProfile([(10, n), (5, 1)]) for n in (3, 2, 1)))
+MACHINE = PartitionProblem.of(Mesh((4, 2)), busy=[1, 6], size=4)
+
+
+def greedy(problem: EvolutionProblem, budget: Budget) -> Result[EvolutionSchedule]:
+    return ListScheduling()(problem, budget)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A solver of a third party: its class needs an argument."""
+
+    name: str
+
+    def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
+        return GenAlg()(problem, budget)
+
+
+def test_results_are_typed_by_the_problem_or_the_solver() -> None:
+    assert_type(solve(PROBLEM, "noX"), Result[EvolutionSchedule])
+    assert_type(solve(MACHINE, "gen-alg"), Result[Partition])
+    assert_type(solve(PROBLEM, EvolutionCpSat()), Result[EvolutionSchedule])
+    assert_type(solve(PROBLEM, EvolutionCpSat), Result[EvolutionSchedule])
+    assert_type(solve(MACHINE, Named("mine")), Result[Partition])
+    assert_type(solve(PROBLEM, greedy), Result[EvolutionSchedule])
+    answer = solve(MACHINE, "gen-alg").answer
+    assert answer is not None
+    assert_type(answer, Partition)
+    some: Problem = MACHINE
+    assert_type(solve(some, "gen-alg"), Result[Any])
+
+
+@pytest.mark.parametrize(
+    "solver", ["cpsat", EvolutionCpSat(), EvolutionCpSat, "allocsolve.exact:EvolutionCpSat"]
+)
+def test_a_solver_is_a_name_an_instance_or_a_class(solver: Any) -> None:
+    result = solve(PROBLEM, solver)
+    assert (result.status, result.objective) == (Status.OPTIMAL, 25)
+
+
+@pytest.mark.parametrize("objective", ["makespan,waste", ("makespan", "waste"), ["makespan", " waste"]])
+def test_an_objective_is_a_text_or_a_sequence(objective: Any) -> None:
+    values = {solve(PROBLEM, solver, objective).objective for solver in ("cpsat", EvolutionCpSat(("waste",)))}
+    assert values == {(25, 0)}
+    assert EvolutionCpSat(objective) == EvolutionCpSat(("makespan", "waste"))
+
+
+def test_the_objective_of_a_solver_stays_unless_another_is_given() -> None:
+    assert solve(PROBLEM, Annealing(("waste",))).objective == 0
+    assert solve(PROBLEM, Annealing(("waste",)), "makespan").objective == 25
+    assert Annealing("makespan,waste").objective == ("makespan", "waste")  # type: ignore[arg-type]  # as a text
+
+
+@pytest.mark.parametrize(
+    ("problem", "solver", "objective", "message"),
+    [
+        (PROBLEM, PartitionBranchAndBound(), None, "solves partition problems, not evolution problems"),
+        (MACHINE, EvolutionCpSat, None, "solves evolution problems, not partition problems"),
+        (MACHINE, Named, None, r"Named\(\) raised TypeError"),
+        (PROBLEM, None, None, "solver None is no name and not called with a problem and a budget"),
+        (PROBLEM, len, None, "is no name and not called with a problem and a budget"),
+        (PROBLEM, Submesh(), ("makespan",), "solves partition problems"),
+        (PROBLEM, "noX", (), "the objective has no terms"),
+        (PROBLEM, "noX", 7, "objective 7 is not a sequence"),
+        (PROBLEM, "noX", (7,), "unknown objective '7'"),
+        (PROBLEM, "noX", ("waste", "waste"), "objective 'waste,waste' names waste twice"),
+        (PROBLEM, EvolutionCpSat(), "wast", "unknown objective 'wast'; did you mean waste"),
+        ("problem.json", "noX", None, "unknown type of problem 'str'"),
+    ],
+)
+def test_what_is_refused_gets_one_line(problem: Any, solver: Any, objective: Any, message: str) -> None:
+    with pytest.raises(AllocsolveError, match=message) as caught:
+        solve(problem, solver, objective)
+    assert "\n" not in str(caught.value)
+
+
+EVOLUTION_SOLVERS: Final[tuple[type[Solver[EvolutionProblem, EvolutionSchedule]], ...]] = (
+    heuristics.ListScheduling,
+    heuristics.Rigid,
+    heuristics.Annealing,
+    exact.EvolutionCpSat,
+    exact.EvolutionConflictSearch,
+    exact.EvolutionLns,
+    exact.EvolutionMilp,
+)
+PARTITION_SOLVERS: Final[tuple[type[Solver[PartitionProblem, Partition]], ...]] = (
+    heuristics.ManhattanMedian,
+    heuristics.GenAlg,
+    heuristics.Mc1x1,
+    heuristics.Growth,
+    heuristics.Leak,
+    heuristics.CurveFit,
+    heuristics.Submesh,
+    heuristics.MultipleBuddy,
+    heuristics.Paging,
+    heuristics.RandomNodes,
+    exact.PartitionBranchAndBound,
+    exact.PartitionCpSat,
+    exact.PartitionMilp,
+)
+
+
+@pytest.mark.parametrize(
+    ("problem", "solvers"), [(EvolutionProblem, EVOLUTION_SOLVERS), (PartitionProblem, PARTITION_SOLVERS)]
+)
+def test_every_registered_class_is_checked_here(problem: type, solvers: tuple[type, ...]) -> None:
+    assert {type(row.load()) for row in family_of(problem).solvers} == set(solvers)
+
+
+@pytest.mark.parametrize("solver", [*EVOLUTION_SOLVERS, *PARTITION_SOLVERS])
+def test_a_solver_is_called_as_the_protocol_says(solver: type) -> None:
+    own, described = (inspect.signature(called.__call__).parameters for called in (solver, Solver))
+    required = [one.name for one in own.values() if one.default is one.empty]
+    assert required == list(described)
+
+
+def _with_a_number(problem: EvolutionProblem, budget: float) -> Result[EvolutionSchedule]:
+    raise NotImplementedError
+
+
+def _of_partitions(problem: EvolutionProblem, budget: Budget) -> Result[Partition]:
+    raise NotImplementedError
+
+
+#: Unlike the protocol: without these two comments mypy fails.
+_FIRST: Solver[EvolutionProblem, EvolutionSchedule] = _with_a_number  # type: ignore[assignment]  # a budget is no number
+_SECOND: Solver[EvolutionProblem, EvolutionSchedule] = _of_partitions  # type: ignore[assignment]  # another answer

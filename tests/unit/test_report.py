@@ -17,6 +17,7 @@ import pytest
 from picture_tools import SVG, parsed, skylines, squares, visible
 from study_tools import MemoryStudy, failed, row, run_study, timed_out
 
+from allocsolve.cli.files import write_texts
 from allocsolve.cli.study import write_report
 from allocsolve.errors import InvalidOption
 from allocsolve.instances import klein2011, uniform_occupancy
@@ -222,7 +223,9 @@ def test_pictures_that_are_too_large_are_left_out_and_that_is_said(monkeypatch: 
 
 def test_page_tables_and_figures_are_written(study: MemoryStudy, tmp_path: Path) -> None:
     page, table, folder = tmp_path / "r.html", tmp_path / "r.md", tmp_path / "figures"
-    drawn = write_report(study, examine(study, title="Mine"), page, table=table, folder=folder)
+    folder.mkdir()
+    write_report(study, examine(study, title="Mine"), page, table=table)
+    drawn = write_texts(figures(examine(study)), folder, ".svg")
     assert html_escapes.unescape(page.read_text(encoding="utf-8")).startswith("<!DOCTYPE html>")
     assert table.read_text(encoding="utf-8").startswith("# Mine\n")
     assert sorted(drawn) == sorted(folder.iterdir())
@@ -241,5 +244,6 @@ def test_a_problem_that_is_lost_has_no_picture() -> None:
 def test_names_that_are_no_unicode_are_written(tmp_path: Path) -> None:
     lone = MemoryStudy([row("a\ud800", "x\udcff", 5)], {"digest of a\ud800": PROBLEM})
     page = tmp_path / "r.html"
-    write_report(lone, examine(lone), page, table=tmp_path / "r.md", folder=tmp_path / "figures")
+    write_report(lone, examine(lone), page, table=tmp_path / "r.md")
+    write_texts(figures(examine(lone)), tmp_path, ".svg")
     assert "<td" in page.read_text(encoding="utf-8")

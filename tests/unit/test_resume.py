@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import dataclass, field
+import threading
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from cli_tools import Capture, refused, run, run_json
 
-from allocsolve import solve
+from allocsolve import Budget, solve
 from allocsolve.cli import main
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidOption
+from allocsolve.exact import EvolutionConflictSearch
 from allocsolve.exact.workload import Prices
+from allocsolve.families import families
+from allocsolve.heuristics import Annealing
 from allocsolve.heuristics.workload import SerialGeneration
 from allocsolve.instances import (
     digest,
+    klein2011,
     read_certificate,
     read_outcome,
     read_problem,
@@ -26,25 +31,33 @@ from allocsolve.instances import (
     write_problem,
     write_solution,
 )
-from allocsolve.judge import Verdict, assess, certified_bound, value
+from allocsolve.judge import Verdict, assess, certified_bound, confirm, value
+from allocsolve.kernels.threads import run_in_threads
 from allocsolve.model import (
     Amdahl,
-    Budget,
+    DeadlineJob,
+    EvolutionProblem,
+    EvolutionProfile,
     Job,
     Jobs,
     Limit,
     Mesh,
     PartitionProblem,
+    ReservationProblem,
     Result,
     Status,
     WorkloadProblem,
     WorkloadSchedule,
 )
 from allocsolve.model.result import terms
-from allocsolve.registry import make_solver, ready, resumed
+from allocsolve.registry import make_solver, ready, resumed, searches
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from allocsolve.model import Problem
+
 
 TURNAROUND = ("turnaround",)
 #: One job after the other.
@@ -158,8 +171,8 @@ def test_solve_refuses_what_it_cannot_start_from(files: Path, capsys: Capture) -
     assert "easy cannot go on from the answer of an earlier run" in refused(capsys, *easy, start)
     said = refused(capsys, "solve", files / "log.json", "--solver", "cpsat", "--start", proof)
     assert "cpsat cannot go on from the certificate of an earlier run" in said
-    said = refused(capsys, "check", files / "log.json", proof, "--perfetto", files / "p.json")
-    assert "is no solution" in said
+    said = refused(capsys, "check", files / "log.json", proof, "--plot", files / "p.svg")
+    assert "is a certificate, not a solution" in said
     write_problem(TWO, bad)
     assert "of another problem" in refused(capsys, "check", bad, proof)
 
@@ -244,3 +257,66 @@ def test_who_cannot_go_on() -> None:
     problem = PartitionProblem.of(Mesh((4, 2)), size=4)
     solver = make_solver("growth", problem)
     assert resumed("growth", solver, None, None) is solver
+
+
+#: Rectangles that fill 12 nodes for 10 s; nine of them, so that not all of their orders are tried.
+SIDES = ((4, 5), (6, 5), (10, 1), (3, 3), (7, 3), (2, 3), (8, 1), (8, 1), (8, 1))
+FULL = EvolutionProblem(12, tuple(EvolutionProfile([side]) for side in SIDES), expand_limit=1)
+PROBLEMS: dict[str, Problem] = {
+    "evolution": FULL,
+    "workload": WorkloadProblem(4, [Job(0, 1 + idx % 2 * 2, 10) for idx in range(60)]),
+    "reservation": ReservationProblem(Mesh((2, 2)), tuple(DeadlineJob(idx, 2, 10, 400) for idx in range(70))),
+    "partition": PartitionProblem.of(Mesh((8, 8)), size=16),
+}
+HOUR = Budget(seconds=3600)
+SEARCHES = [
+    (family.kind, row.name)
+    for family in families()
+    for row in family.solvers
+    if family.kind in PROBLEMS and searches(row.name, family) and row.name not in {"market", "milp"}
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), SEARCHES)
+def test_a_search_ends_when_its_value_meets_the_bound(kind: str, name: str) -> None:
+    problem = PROBLEMS[kind]
+    objective = "makespan" if kind in {"evolution", "workload"} else None
+    result = solve(problem, name, objective, seconds=HOUR.seconds)
+    assert (result.status, result.bound, result.limit) == (Status.OPTIMAL, result.objective, None)
+
+
+@pytest.mark.parametrize("name", ["annealing", "lns"])
+def test_the_answer_does_not_depend_on_the_workers(name: str) -> None:
+    """Of several threads that meet the bound, the earliest round has the answer, as with one."""
+    budgets = (Budget(iterations=50_000, workers=workers) for workers in (1, 2, 3))
+    first, *others = (make_solver(name, FULL)(FULL, budget).answer for budget in budgets)
+    assert all(answer == first for answer in others)
+
+
+def test_a_fault_in_one_stops_the_others_and_is_raised() -> None:
+    stop, stopped = threading.Event(), []
+
+    def fails() -> None:
+        msg = "broken"
+        raise ArithmeticError(msg)
+
+    def waits() -> None:
+        stopped.append(stop.wait(60))
+
+    with pytest.raises(ArithmeticError, match="broken"):
+        run_in_threads([waits, fails, waits], stop)
+    assert stopped == [True, True]
+
+
+@pytest.mark.parametrize("solver", [Annealing(), EvolutionConflictSearch()])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_ends_the_search_with_what_is_known(
+    solver: Annealing | EvolutionConflictSearch, workers: int, press_ctrl_c: Callable[[], None]
+) -> None:
+    problem = replace(klein2011([2011, 18]), expand_limit=1)
+    ready(solver, problem)
+    press_ctrl_c()
+    result = solver(problem, Budget(seconds=120, workers=workers))
+    assert result.limit is Limit.INTERRUPTED
+    confirm(problem, result, ("makespan",))
+    assert result.runtime < 60

@@ -24,7 +24,7 @@ from allocsolve.registry.table import identity
 ROOT: Final = Path(__file__).parents[2]
 
 #: Solvers that check how their options fit each other; `allocator` has the names that `allocators` knows.
-RELATED: Final = (heuristics.Easy, heuristics.Static, heuristics.StaticExecution)
+RELATED: Final = (heuristics.Easy, heuristics.Static)
 
 
 #: The classes of numbers in a module, each with its name and body.

@@ -87,38 +87,6 @@ def test_header_keys_may_repeat_and_prose_is_no_key(tmp_path: Path) -> None:
     assert log.header == {"Note": "one\ntwo", "Information": "here"}
 
 
-def test_a_log_without_header_needs_the_number_of_nodes(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="nothing in it tells the size of the machine: give the number"):
-        read(tmp_path, job(1))
-    assert read(tmp_path, job(1), num_nodes=7).num_nodes == 7
-    assert read(tmp_path, HEADER + job(1), num_nodes=7).num_nodes == 7
-
-
-@pytest.mark.parametrize("num_nodes", [0, -1, 2**53 + 1])
-def test_an_impossible_number_of_nodes_is_refused(tmp_path: Path, num_nodes: int) -> None:
-    with pytest.raises(InvalidOption, match=rf"num_nodes {num_nodes} is not in 1\.\.2\^53"):
-        read(tmp_path, HEADER + job(1), num_nodes=num_nodes)
-
-
-def test_jobs_that_never_ran_are_dropped(tmp_path: Path) -> None:
-    log = read(tmp_path, HEADER + job(1, run=0) + job(2, run=-1, allocated=-1) + job(3))
-    check_counts(log, 3, 1, no_run_time=2)
-    assert str(log.report) == "3 job lines, 2 no run time, 1 kept"
-
-
-def test_processors_are_the_allocated_ones_else_the_requested(tmp_path: Path) -> None:
-    lines = [job(1, 0, 9, 4, 8), job(2, 0, 9, -1, 8), job(3, 0, 9, 0, 8), job(4, 0, 9, -1, 0)]
-    log = read(tmp_path, HEADER + "".join(lines))
-    assert log.nodes.tolist() == [4, 8, 8]
-    check_counts(log, 4, 3, requested_size=2, no_size=1)
-
-
-def test_jobs_larger_than_the_machine_are_dropped(tmp_path: Path) -> None:
-    lines = job(1, allocated=100) + job(2, allocated=101) + job(3, allocated=-1, requested=101)
-    check_counts(read(tmp_path, HEADER + lines), 3, 1, too_large=2)
-    check_counts(read(tmp_path, HEADER + lines, num_nodes=101), 3, 3, requested_size=1)
-
-
 def test_an_unsorted_log_is_sorted_and_ties_keep_their_order(tmp_path: Path) -> None:
     log = read(tmp_path, HEADER + "".join(job(number, 10 * (number % 2)) for number in range(100, 0, -1)))
     assert log.names == tuple(map(str, [*range(100, 0, -2), *range(99, 0, -2)]))
@@ -130,12 +98,6 @@ def test_of_runs_of_one_job_at_a_time_the_first_is_kept(tmp_path: Path) -> None:
     log = read(tmp_path, HEADER + job(1, run=0) + job(2, 3) + job(1, 5, 8) + job(1, 4, 9) + job(2, 1))
     assert jobs_of(log) == [("2", 3, 60, 4), ("1", 5, 8, 4)]
     check_counts(log, 5, 2, no_run_time=1, duplicates=2)
-
-
-def test_limits_below_run_times_are_raised(tmp_path: Path) -> None:
-    log = read(tmp_path, HEADER + job(1, limit=-1) + job(2, limit=59) + job(3, limit=60) + job(4, limit=0))
-    assert log.runs.tolist() == [60, 60, 60, 60]
-    check_counts(log, 4, 4, no_limit=2, raised_limit=1)
 
 
 def test_times_of_applications_are_rounded_up(tmp_path: Path) -> None:
@@ -235,16 +197,3 @@ def test_a_window_outside_the_log_is_refused(tmp_path: Path, from_job: int, jobs
         swf_problem(read(tmp_path, LOG), from_job=from_job, jobs=jobs)
     report = "5 job lines, 1 no run time, 4 kept"
     assert str(caught.value) == f"jobs {window} of log.swf: it has 4 ({report})"
-
-
-def test_a_real_log(traces: Path) -> None:
-    path = traces / "KTH-SP2-1996-2.1-cln.swf.gz"
-    if not path.exists():
-        pytest.skip(f"no {path.name} among the real logs")
-    log = read_swf_log(path)
-    assert (log.num_nodes, log.header["Computer"]) == (100, "IBM SP2")
-    assert jobs_of(log)[:2] == [("15", 599850, 3477, 4), ("16", 600022, 2488, 25)]
-    problem = swf_problem(log, from_job=1000, jobs=20)
-    assert problem.application_names[0] == "j1014"
-    assert problem.releases[:3] == (0, 1439, 1981)
-    assert problem.applications[1].steps == ((47931, 2),)

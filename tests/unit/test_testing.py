@@ -261,7 +261,8 @@ def test_good_solvers_of_every_form_pass(solver: Any) -> None:
 def test_what_is_no_solver_is_said() -> None:
     for wrong, message in (
         (7, "7 is not callable"),
-        (lambda problem: problem, "is not called with a problem and a budget"),
+        (lambda problem: problem, "lacks the parameter budget: it is called with a problem and a budget"),
+        (lambda view: view, "budget; a queue policy is checked by allocsolve.testing.policies.check_policy"),
         (lambda problem, budget: (problem, budget), "is no name to find its records by"),
         (unlabelled, "annotate its first parameter with what it solves"),
     ):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import random
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_tools import Capture, refused, run, run_json
+from naive_workload_optimum import workload_optimum
 from tiers import before_a_release, examples
 from verified_tools import (
     CHECKER,
@@ -17,10 +19,6 @@ from verified_tools import (
     needs_checker,
     proven,
     random_case,
-    random_job_prices,
-    random_rows,
-    random_time_prices,
-    workload_lines,
 )
 from workload_traces import atlas_problem, kit_problem, knl_problem, kth_problem
 
@@ -28,20 +26,26 @@ from allocsolve.backends.verified_checker import agrees
 from allocsolve.cli import main
 from allocsolve.exact.workload import Prices
 from allocsolve.instances import write_certificate, write_problem
-from allocsolve.judge import certified_bound
+from allocsolve.judge import certified_bound, certify
 from allocsolve.judge.certificates import lower_float
 from allocsolve.judge.workload.proof_text import workload_proof_text
 from allocsolve.model import (
     Amdahl,
     Budget,
+    ClosedWindow,
     Job,
+    Result,
     SpeedupTable,
+    Status,
     WorkloadProblem,
+    WorkloadSchedule,
+    terms,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
 
 #: Four nodes; jobs in whole seconds and in quarters of a second.
 WHOLE = WorkloadProblem(4, [Job(0, 3, 4), Job(1, 4, 1), Job(2, 2, 3, weight=2)], name="whole")
@@ -95,71 +99,6 @@ def test_certificates_that_were_changed_prove_nothing_that_is_not_true(tmp_path:
             above.append(case.text)
     assert not above
     assert refusals
-
-
-def _tampered_jobs(draw: random.Random, lines: list[list[object]], rows: list[tuple[int, ...]]) -> str:
-    """Return a text with one fault in the prices per job."""
-    lines = [[*line] for line in lines]
-    head = 1 + len(rows)
-    slot = lines[draw.randrange(head + 1, len(lines))]
-    item = 3 + 3 * draw.randrange((len(slot) - 3) // 3)
-    fault = draw.randrange(9)
-    if fault == 0:  # more nodes than the job has
-        slot[item + 1] = rows[int(str(slot[item])) - 1][2] + 1
-    elif fault == 1:  # a job pays twice
-        slot[item:item] = slot[item : item + 3]
-        slot[2] = int(str(slot[2])) + 1
-    elif fault == 2:
-        slot[item + 2] = -1 - draw.randrange(9)
-    elif fault == 3:
-        slot[1] = -draw.randint(1, 4)
-    elif fault == 4:  # the unit or the divisor
-        lines[head][draw.choice([2, 3])] = draw.choice([0, -1])
-    elif fault == 5:
-        slot[item] = 0
-    elif fault == 6:
-        slot[item + 2] = draw.choice(["x", "1.5", "1" * 19, ""])
-    elif fault == 7:
-        lines[-1].append(1)
-    else:
-        lines.pop()
-    return joined(lines)
-
-
-def _tampered_times(draw: random.Random, lines: list[list[object]], rows: list[tuple[int, ...]]) -> str:
-    """Return a text with one fault in the price list."""
-    lines = [[*line] for line in lines]
-    head = 1 + len(rows)
-    slot = lines[draw.randrange(head + 1, len(lines))]
-    fault = draw.randrange(5)
-    if fault == 0:
-        slot[draw.randrange(2)] = -draw.randint(1, 4)
-    elif fault == 1:
-        lines[head][2] = draw.choice([0, -1])
-    elif fault == 2:
-        slot[draw.randrange(2)] = draw.choice(["x", "1.5", "1" * 19, ""])
-    elif fault == 3:
-        lines[-1].append(1)
-    else:
-        lines.pop()
-    return joined(lines)
-
-
-@needs_checker
-def test_every_tampered_certificate_is_refused(tmp_path: Path) -> None:
-    draw = random.Random(34)
-    accepted = []
-    for idx in range(examples(1000)):
-        num_nodes = draw.randint(2, 5)
-        rows = random_rows(draw, num_nodes)
-        lines = workload_lines(num_nodes, rows)
-        if idx % 2:
-            text = _tampered_jobs(draw, [*lines, *random_job_prices(draw, rows, "turnaround")], [*rows])
-        else:
-            text = _tampered_times(draw, [*lines, *random_time_prices(draw, rows, "turnaround")], [*rows])
-        if proven(text, tmp_path) is not None:
-            accepted.append(text)
-    assert not accepted
 
 
 @needs_checker
@@ -249,13 +188,13 @@ def _files(folder: Path, problem: WorkloadProblem, certificate: dict[str, object
 def test_a_certificate_is_exported_without_the_checker(tmp_path: Path, capsys: Capture) -> None:
     files = _files(tmp_path, WHOLE, {**TIME_PRICES, "term": "turnaround"})
     out = tmp_path / "proof.txt"
-    assert f"proof written to {out}" in run(capsys, "check", *files, "--export", out)
+    assert f"proof written to {out}" in run(capsys, "check", *files, "--out", out)
     lines = out.read_text(encoding="ascii").splitlines(keepends=True)
     assert lines[:5] == ["rigid-workload 4 3 1\n", "0 4 3 1\n", "1 1 4 1\n", "2 3 2 2\n", lines[4]]
     assert lines[4:] == ["time-prices turnaround 4 0 3\n", "4 0\n", "2 2\n", "3 1\n"]
     digest = hashlib.sha256("".join(lines[:4]).encode()).hexdigest()
     assert workload_proof_text(WHOLE, TIME_PRICES, "turnaround").digest == digest
-    assert "exists; --force replaces it" in refused(capsys, "check", *files, "--export", out)
+    assert "exists; --force replaces it" in refused(capsys, "check", *files, "--out", out)
 
 
 @needs_checker
@@ -300,7 +239,7 @@ def test_what_has_no_theorem_is_refused_in_one_line(
 ) -> None:
     certificate = changed if "kind" in changed else {**TIME_PRICES, "term": "turnaround", **changed}
     files = _files(tmp_path, WorkloadProblem(4, jobs), certificate)
-    assert says in refused(capsys, "check", *files, "--export", tmp_path / "proof.txt")
+    assert says in refused(capsys, "check", *files, "--out", tmp_path / "proof.txt")
 
 
 def test_a_missing_checker_is_named_before_anything_is_read(
@@ -335,5 +274,132 @@ def test_a_solution_alone_is_no_certificate(tmp_path: Path, capsys: Capture) -> 
     problem, _ = _files(tmp_path, WHOLE, {**TIME_PRICES, "term": "turnaround"})
     answer = tmp_path / "answer.json"
     run(capsys, "solve", problem, "--solver", "fcfs", "--out", answer)
-    said = refused(capsys, "check", problem, answer, "--export", tmp_path / "proof.txt")
-    assert "is no certificate; --proof names the one that belongs to it" in said
+    said = refused(capsys, "check", problem, answer, "--out", tmp_path / "proof.txt")
+    assert "is not a certificate; --certificate names one" in said
+
+
+TERMS = ("turnaround", "wait", "slowdown")
+
+
+def _problem(draw: random.Random, unit: int = 1) -> WorkloadProblem:
+    """Return two or three jobs on nodes and licences, of which some are closed for a while."""
+    num_nodes, licences = draw.randint(2, 4), draw.randint(1, 3)
+    jobs = []
+    for _ in range(draw.randint(2, 3)):
+        submit, runtime = draw.randint(0, 4), draw.randint(1, 14)
+        needs = {"licence": draw.randint(1, licences)} if draw.random() < 0.7 else {}
+        late = (submit + draw.randint(0, 5)) / unit if draw.random() < 0.3 else None
+        nodes, weight = draw.randint(1, num_nodes), draw.randint(1, 3)
+        more: dict[str, Any] = {"weight": weight, "needs": needs, "eligible": late}
+        jobs.append(Job(submit / unit, nodes, runtime / unit, runtime / unit, **more))
+    closed = []
+    for _ in range(draw.randint(0, 2)):
+        begin = draw.randint(0, 12)
+        amounts = draw.choice([{}, {"nodes": 1}, {"licence": 1}])
+        closed.append(ClosedWindow(begin / unit, (begin + draw.randint(1, 6)) / unit, amounts))
+    return WorkloadProblem(num_nodes, jobs, resources={"licence": licences}, closed=closed)
+
+
+def _certificate(draw: random.Random, term: str) -> dict[str, object]:
+    edges = sorted(draw.sample(range(40), draw.randint(2, 5)))
+    names = draw.choice([["nodes"], ["licence"], ["nodes", "licence"]])
+    prices = {name: [draw.randint(0, 3) for _ in edges[1:]] for name in names}
+    unit = draw.randint(20, 60) if term == "slowdown" else draw.randint(1, 9)
+    return {"kind": "machine-prices", "term": term, "edges": edges, "prices": prices, "unit": unit}
+
+
+@needs_checker
+@pytest.mark.parametrize("term", TERMS)
+def test_no_bound_is_above_the_optimum_on_machines(term: str, tmp_path: Path) -> None:
+    draw = random.Random(f"machine {term}")
+    above, positive = [], 0
+    for _ in range(examples(400)):
+        problem = _problem(draw)
+        text = workload_proof_text(problem, _certificate(draw, term), term)
+        bound = proven(text.problem + text.proof, tmp_path)
+        assert bound is not None, text
+        positive += bound > 0
+        if bound > workload_optimum(problem, term) * (1 + Fraction(1, 2**40)):
+            above.append(text)
+    assert not above
+    assert positive or term == "wait"
+
+
+@needs_checker
+def test_judge_and_checker_agree(tmp_path: Path) -> None:
+    draw = random.Random(37)
+    positive = 0
+    for idx in range(examples(400)):
+        problem, term = _problem(draw, draw.choice([1, 4])), TERMS[idx % 3]
+        certificate = _certificate(draw, term)
+        text = workload_proof_text(problem, certificate, term)
+        bound = proven(text.problem + text.proof, tmp_path)
+        result: Result[WorkloadSchedule] = Result(Status.UNKNOWN, certificate=certificate)
+        certified = terms(certify(problem, result, (term,)))[0]
+        assert bound is not None, text
+        assert agrees(bound, certified), (text, bound, certified)
+        positive += bound > 0
+    assert positive
+
+
+@needs_checker
+def test_certificates_that_were_changed_prove_nothing_that_is_not_true_on_machines(tmp_path: Path) -> None:
+    draw = random.Random(38)
+    refusals, above = 0, []
+    for idx in range(examples(1000)):
+        problem, term = _problem(draw), TERMS[idx % 3]
+        text = workload_proof_text(problem, _certificate(draw, term), term)
+        lines = [line.split(" ") for line in text.proof.splitlines()]
+        line = draw.choice(lines)
+        at, change = draw.randrange(len(line)), draw.randrange(4)
+        if change == 0:
+            lines.remove(line)
+        elif change == 1:
+            line[at] = draw.choice(["x", "1.5", "1" * 19, "", "-1", "wait"])
+        elif line[at].isdigit():
+            line[at] = str(int(line[at]) + draw.choice([-1, 1, 7, 100]))
+        bound = proven(text.problem + "".join(" ".join(each) + "\n" for each in lines), tmp_path)
+        refusals += bound is None
+        named = next((term for term in TERMS if term in lines[0]), term) if lines else term
+        if bound is not None and bound > workload_optimum(problem, named) * (1 + Fraction(1, 2**40)):
+            above.append(text)
+    assert not above
+    assert refusals
+
+
+def test_the_machine_is_exported() -> None:
+    jobs = [Job(0, 3, 4, needs={"licence": 2}), Job(1, 1, 5.5, eligible=2, weight=2)]
+    problem = WorkloadProblem(
+        4, jobs, resources={"licence": 3}, closed=[ClosedWindow(2, 6, {"nodes": 1}), ClosedWindow(9, 10)]
+    )
+    certificate = {"term": "wait", "edges": [0, 4, 8], "prices": {"licence": [0, 5]}, "unit": 3}
+    text = workload_proof_text(problem, {"kind": "machine-prices", **certificate}, "wait")
+    assert text.problem.splitlines() == [
+        "machine-workload 2 2 4",
+        "4 2 8 24 1 36 40 4",
+        "3 1 36 40 3",
+        "0 0 16 1 3 2",
+        "4 8 22 2 1 0",
+    ]
+    assert text.proof.splitlines() == ["machine-prices wait 3 0 4", "8 0 0", "8 0 0", "8 0 5", "8 0 5"]
+
+
+@needs_checker
+def test_check_confirms_and_refuses(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALLOCSOLVE_VERIFIED", str(CHECKER))
+    for closed, says in (
+        (ClosedWindow(0, 5), "verified: turnaround is at least 4 s"),
+        (ClosedWindow(0, 0.1), ""),
+    ):
+        problem = WorkloadProblem(4, [Job(0, 3, 4), Job(1, 1, 4)], closed=[closed])
+        prices = {"edges": [0, 4], "prices": {"nodes": [0]}, "unit": 1, "term": "turnaround"}
+        files = tmp_path / "machine.json", tmp_path / "bound.json"
+        for file in files:
+            file.unlink(missing_ok=True)
+        write_problem(problem, files[0])
+        write_certificate(files[1], problem, ("turnaround",), {"kind": "machine-prices", **prices})
+        if says:
+            assert says in run(capsys, "check", *files, "--verified")
+        else:
+            said = refused(capsys, "check", *files, "--verified")
+            assert "closed windows begin and end at no quarters of a second" in said

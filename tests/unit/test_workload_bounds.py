@@ -210,30 +210,13 @@ def test_ctrl_c_returns_the_best_prices(calls: int) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "prices"}, "kind"),
-        ({"kind": None}, "kind"),
         ({"term": "slowdown"}, "bounds 'slowdown', not turnaround"),
-        ({"term": None}, "bounds None"),
         ({"edges": [0, 4, 4]}, "4 after 4, at position 2"),
         ({"edges": [0, 6, 4]}, "4 after 6"),
-        ({"edges": [-1, 4, 6]}, "edges .* -1 at position 0"),
-        ({"edges": [0, 4.0, 6]}, "edges .* 4.0 at position 1"),
-        ({"edges": [0, True, 6]}, "edges .* True at position 1"),
-        ({"edges": [0, 4, 2**60]}, "edges"),
-        ({"edges": "046"}, "edges '046'"),
-        ({"edges": None}, "edges None"),
         ({"edges": []}, "2 prices between 0 edges"),
         ({"edges": [0, 4]}, "2 prices between 2 edges"),
-        ({"prices": [3, -1]}, "prices .* -1 at position 1"),
-        ({"prices": [3, None]}, "prices .* None at position 1"),
-        ({"prices": [3, 0.5]}, "prices .* 0.5 at position 1"),
-        ({"prices": [3, 10**30]}, "prices .* beyond 10"),
         ({"prices": [2**53, 2**53], "edges": [0, 2**30, 2**40]}, "beyond 2.61"),
         ({"prices": [3]}, "1 prices between 3 edges"),
-        ({"unit": 0}, "unit 0"),
-        ({"unit": -8}, "unit"),
-        ({"unit": 8.0}, "unit"),
-        ({"unit": "8"}, "unit"),
     ],
 )
 def test_malformed_certificates_are_refused(change: dict[str, Any], message: str) -> None:
@@ -242,28 +225,6 @@ def test_malformed_certificates_are_refused(change: dict[str, Any], message: str
     for problem in (SMALL, MALLEABLE):
         with pytest.raises(InvalidAnswer, match=message):
             certified(problem, {**GOOD, **change})
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"rule": "energy"}, "rule"),
-        ({"rule": None}, "rule"),
-        ({"rule": ["area"]}, "rule"),
-        ({"after": None}, "after"),
-        ({"after": True}, "after"),
-        ({"after": float("nan")}, "after"),
-        ({"after": -1}, "after"),
-        ({"after": "0"}, "after"),
-    ],
-)
-def test_malformed_makespan_certificates_are_refused(change: dict[str, Any], message: str) -> None:
-    good = {"kind": "makespan", "rule": "longest", "after": 0}
-    assert certified(SMALL, good, "makespan") == 1002
-    with pytest.raises(InvalidAnswer, match=message):
-        certified(SMALL, {**good, **change}, "makespan")
-    with pytest.raises(InvalidAnswer, match="bound makespan, not turnaround"):
-        certified(SMALL, good)
 
 
 @pytest.mark.parametrize("term", ["turnaround", "slowdown", "wait"])

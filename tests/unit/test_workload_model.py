@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import pickle
-from typing import Any
+import re
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from strategies import workload_problems
 
-from allocsolve.errors import InvalidAnswer, InvalidProblem
-from allocsolve.model import Amdahl, Job, Jobs, PowerLaw, SpeedupTable, WorkloadProblem, WorkloadSchedule
+from allocsolve.errors import AllocsolveError, FormatError, InvalidAnswer, InvalidProblem, UnsupportedProblem
+from allocsolve.heuristics import Conservative, Easy
+from allocsolve.instances import parse_problem, read_problem
+from allocsolve.judge import workload_metrics, workload_violations
+from allocsolve.model import (
+    Amdahl,
+    Budget,
+    ClosedWindow,
+    Job,
+    Jobs,
+    PowerLaw,
+    SpeedupTable,
+    WorkloadProblem,
+    WorkloadSchedule,
+    packed_machine,
+)
+from allocsolve.simulation import EngineRules
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 #: Takes lists, too.
 PIECES: Any = WorkloadSchedule
@@ -34,15 +50,6 @@ def test_rows_and_columns_are_the_same_jobs() -> None:
     assert jobs.packed.estimate.tolist() == [900, 0.3125, 75]
     with pytest.raises(IndexError):
         jobs[3]
-
-
-@given(workload_problems())
-def test_copies_are_equal_and_read_only(problem: WorkloadProblem) -> None:
-    for again in (copy.deepcopy(problem), pickle.loads(pickle.dumps(problem))):  # noqa: S301 - our own
-        assert again == problem
-        assert hash(again) == hash(problem)
-        assert not any(column.flags.writeable for column in (*again.packed, again.jobs.limit))
-    assert WorkloadProblem(problem.num_nodes, list(problem.jobs)) == problem
 
 
 def test_run_times_follow_the_law() -> None:
@@ -136,6 +143,155 @@ def test_schedules_refuse_what_does_not_belong_together() -> None:
     assert pieces.first_starts[0] == 0
     assert pieces.last_ends[0] == 9
     assert np.isnan(pieces.last_ends[1])
-    again = pickle.loads(pickle.dumps(pieces))  # noqa: S301 - our own
-    assert again == pieces
-    assert hash(again) == hash(pieces)
+
+
+_BAD_MACHINES: list[tuple[dict[str, Any], str]] = [
+    ({"resources": {"gpus": 0}}, "resources: gpus 0 is not in 1..2^53"),
+    ({"resources": {"gpus": 1.5}}, "resources: gpus 1.5 is not an integer"),
+    ({"resources": 7}, "resources 7 is not a mapping from names to amounts"),
+    ({"resources": {"": 1}}, "resources: the name '' of a resource is not a text"),
+    ({"resources": {"nodes": 3}}, "resources: the name 'nodes' is taken"),
+    ({"closed": [(0, 5)]}, "closed[0] (0, 5) is not of the type ClosedWindow"),
+    (
+        {"closed": [ClosedWindow(3, 5, {"gpus": 1})]},
+        "closed window from 3 s: the machine has no 'gpus', only nodes",
+    ),
+    ({"closed": [ClosedWindow(3, 5, {"nodes": 9})]}, "closed window from 3 s: closes 9 nodes of 8"),
+]
+_BAD_JOBS: list[tuple[dict[str, Any], str]] = [
+    ({"needs": {"tapes": 1}}, "job 'a' needs 'tapes': the machine has no such resource, only gpus, long"),
+    ({"needs": {"gpus": 5}}, "job 'a' needs 5 gpus of 4"),
+    ({"needs": {"gpus": -1}}, "job 'a': needs: gpus -1 is not in 0..2^53"),
+    ({"partition": "long"}, "job 'a' needs 3 long of 2"),
+    ({"partition": ""}, "job 'a': partition '' has no name"),
+    ({"nodes": 1, "partition": "gpus", "needs": {"gpus": 1}}, "partition 'gpus' is also among its needs"),
+    ({"eligible": -2}, "job 'a': eligible -2 is not in 0..2^53"),
+    ({"boost": float("inf")}, "job 'a': boost inf is not in -2^53..2^53"),
+    (
+        {"min_nodes": 1, "max_nodes": 3, "speedup": Amdahl(0.5), "needs": {"gpus": 1}},
+        "job 'a' is not rigid, but needs 'gpus': only rigid jobs need more than nodes",
+    ),
+]
+
+
+@pytest.mark.parametrize(("machine", "message"), _BAD_MACHINES)
+def test_what_a_machine_cannot_be(machine: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidProblem, match=f"^{re.escape(message)}$"):
+        WorkloadProblem(8, [], **machine)
+
+
+@pytest.mark.parametrize(("fields", "message"), _BAD_JOBS)
+def test_what_jobs_cannot_need(fields: dict[str, Any], message: str) -> None:
+    row = {"submit": 0, "nodes": 3, "runtime": 5, "name": "a", **fields}
+    with pytest.raises(InvalidProblem, match=re.escape(message)):
+        WorkloadProblem(8, [Job(**row)], resources={"gpus": 4, "long": 2})
+
+
+@pytest.mark.parametrize(("start", "end"), [(-1, 3), (3, 3), (0, float("inf")), (float("nan"), 1)])
+def test_windows_have_a_start_before_their_end(start: float, end: float) -> None:
+    with pytest.raises(InvalidProblem, match=r"not 0 <= start < end"):
+        ClosedWindow(start, end)
+
+
+def test_a_file_with_faults_names_each_place() -> None:
+    jobs = [{"submit": 0, "nodes": 1, "runtime": 1, "needs": {"gpus": True}, "eligible": "x", "boost": []}]
+    closed = [{"start": 5, "end": 4}, {"end": 1, "nodes": 0}, 7]
+    document = {"format": "allocsolve/1", "kind": "workload", "num_nodes": 2, "jobs": jobs}
+    with pytest.raises(FormatError) as caught:
+        parse_problem({**document, "closed": closed, "resources": {"gpus": "two"}}, "file")
+    assert caught.value.faults == (
+        "jobs[0].needs.gpus: must be an integer, not true",
+        "jobs[0].eligible: must be a number or null, not 'x'",
+        "jobs[0].boost: must be a number or null, not a list of 0",
+        "closed[1].start: missing",
+        "closed[1].nodes: 0 is below 1",
+        "closed[2]: must be an object, not 7",
+        "resources.gpus: must be an integer, not 'two'",
+    )
+    closed, jobs = closed[:1], [{"submit": 0, "nodes": 1, "runtime": 1}]
+    with pytest.raises(FormatError, match=r"closed\[0\].end: end 4 is not above start 5"):
+        parse_problem({**document, "jobs": jobs, "closed": closed}, "file")
+
+
+def test_a_table_names_the_resources_of_its_columns(tmp_path: Path) -> None:
+    table = tmp_path / "jobs.csv"
+    table.write_text(
+        "submit,nodes,runtime,num_nodes,need_gpus,num_gpus,partition,num_7,eligible,boost\n"
+        "0,2,5,8,4,6,7,3,9,-1\n1,1,5,8,,6,,3,,\n"
+    )
+    problem = read_problem(table)
+    assert isinstance(problem, WorkloadProblem)
+    assert problem.resources == (("7", 3), ("gpus", 6))
+    assert [(job.needs, job.partition, job.eligible, job.boost) for job in problem.jobs] == [
+        ({"gpus": 4}, "7", 9, -1),
+        (None, None, None, 0),
+    ]
+    table.write_text("submit,nodes,runtime,num_nodes,need_gpus\n0,2,5,8,4\n")
+    with pytest.raises(FormatError, match=r"needs 'gpus': the machine has no such resource"):
+        read_problem(table)
+
+
+def test_what_windows_close_adds_up_and_ends() -> None:
+    closed = [ClosedWindow(2, 6, {"nodes": 5}), ClosedWindow(0, 4, {"nodes": 6}), ClosedWindow(6, 7)]
+    machine = packed_machine(WorkloadProblem(8, [], resources={"gpus": 3}, closed=closed))
+    assert machine.names == ("nodes", "gpus")
+    assert machine.times.tolist() == [0, 2, 4, 6, 7]
+    assert machine.capacity.tolist() == [[2, 3], [0, 3], [3, 3], [0, 0], [8, 3]]
+
+
+def test_the_judge_names_resource_time_and_amounts() -> None:
+    jobs = [Job(0, 4, 10, needs={"gpus": 2}), Job(0, 2, 10, needs={"gpus": 1}, eligible=3)]
+    closed = [ClosedWindow(5, 8, {"nodes": 4})]
+    problem = WorkloadProblem(8, jobs, resources={"gpus": 2}, closed=closed)
+    assert workload_violations(problem, WorkloadSchedule.of(problem, [0, 1])) == (
+        "job 'j1' starts at 1 s, before it is eligible at 3 s",
+        "from 5 s to 8 s more nodes are held than there are, most at 5 s: 6 of 4",
+        "from 1 s to 10 s more gpus are held than there are, most at 1 s: 3 of 2",
+    )
+    good = WorkloadSchedule.of(problem, [0, 10])
+    assert workload_violations(problem, good) == ()
+    # 4 x 10 + 2 x 10 node-seconds of 8 x 20 - 4 x 3.
+    assert workload_metrics(problem, good).utilisation == pytest.approx(60 / 148)
+
+
+_REFUSED: list[tuple[Any, dict[str, Any], str]] = [
+    (
+        Easy(),
+        {"limit": 3},
+        "job 'a' runs for 5 s, but is expected to run for 3 s: it would run into closed windows",
+    ),
+    (Conservative(), {"limit": 3}, "job 'a' runs for 5 s, but is expected to run for 3 s"),
+    (
+        Easy(estimate="user-average"),
+        {},
+        "estimate='user-average': with closed windows jobs must not run longer",
+    ),
+    (Easy(reservations=2), {"limit": 3}, "job 'a' runs for 5 s, but is expected to run for 3 s"),
+    (Easy(like="raps"), {}, "the workload has closed windows, which the tool that like= names does not know"),
+    (Easy(like="cqsim"), {"limit": 3}, "job 'a' runs for 5 s, but is expected to run for 3 s"),
+]
+
+
+@pytest.mark.parametrize(("policy", "fields", "message"), _REFUSED)
+def test_what_policies_do_not_take(policy: Any, fields: dict[str, Any], message: str) -> None:
+    job = Job(**{"submit": 0, "nodes": 3, "runtime": 5, "name": "a", **fields})
+    with pytest.raises(UnsupportedProblem, match=re.escape(message)):
+        policy(WorkloadProblem(8, [job], closed=[ClosedWindow(50, 60)]), Budget())
+
+
+def test_limits_that_cut_make_room_for_windows() -> None:
+    problem = WorkloadProblem(8, [Job(0, 3, 5, limit=3), Job(0, 3, 2)], closed=[ClosedWindow(4, 9)])
+    schedule = Easy().simulated(problem, EngineRules(kill_at_limit=True)).schedule
+    assert schedule.first_starts.tolist() == [0, 0]
+    assert schedule.last_ends.tolist() == [3, 2]
+    assert Easy(estimate="actual").simulated(problem).schedule.first_starts.tolist() == [9, 0]
+
+
+def test_plain_fields_stay_plain() -> None:
+    said = WorkloadProblem(4, [Job(5, 1, 1, needs={}, partition=None, eligible=5, boost=0)])
+    assert said.is_plain
+    assert said == WorkloadProblem(4, [Job(5, 1, 1)])
+    with pytest.raises(UnsupportedProblem, match="has head starts, which are not taken into account here"):
+        _ = WorkloadProblem(4, [Job(5, 1, 1, boost=1)]).packed
+    with pytest.raises(AllocsolveError, match="closed windows and counted resources"):
+        _ = WorkloadProblem(4, [], resources={"gpus": 1}, closed=[ClosedWindow(0, 1)]).packed

@@ -16,9 +16,9 @@ from allocsolve.instances.generators.examples import random_workload, workload_e
 from allocsolve.judge.workload.rules import workload_metrics
 from allocsolve.model import Amdahl, ClosedWindow, Job, WorkloadProblem, WorkloadSchedule
 from allocsolve.pictures import WORKLOAD_VIEW
-from allocsolve.pictures._time import binned
 from allocsolve.pictures._workload_series import busy_nodes, node_prices, waiting_jobs
 from allocsolve.pictures.chart import duration
+from allocsolve.pictures.time_axis import binned
 
 if TYPE_CHECKING:
     import xml.etree.ElementTree as ET

@@ -101,7 +101,7 @@ def test_a_folder_without_the_log_is_refused(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(InvalidOption, match="holds neither cori_knl_merged"):
         cori_knl(tmp_path)
     monkeypatch.delenv("ALLOCSOLVE_TRACES", raising=False)
-    with pytest.raises(InvalidOption, match="--traces DIR or ALLOCSOLVE_TRACES"):
+    with pytest.raises(InvalidOption, match="--log DIR or ALLOCSOLVE_TRACES"):
         cori_knl()
 
 
@@ -166,7 +166,7 @@ def test_runs_are_measured_as_the_thesis_does(small: tuple[Reproduction, RecordS
         assert one.run == window.turnaround - window.wait
         assert one.all_turnaround == record.value
         assert 0 < one.bound <= one.all_turnaround
-        assert one.regret == pytest.approx(one.all_turnaround / one.bound - 1)
+        assert one.gap == pytest.approx(one.all_turnaround / one.bound - 1)
         assert (one.expansions, one.shrinks, one.nodes_lost) == (0, 0, 0)
     (bound,) = found.bounds
     assert bound.best is not None

@@ -45,7 +45,7 @@ class PolicyEvaluator:
 
     The **score of a window** is *bound / value*: a certified lower bound on the mean turnaround of all
     schedules of the window, over the mean turnaround that the judge finds for the schedule of the policy. It
-    is 1 if the schedule is proven to be the best, never above, and 1 / (1 + regret) with the regret
+    is 1 if the schedule is proven to be the best, never above, and 1 / (1 + gap) with the gap
     *value / bound - 1*. A policy that does not bring a window to its end, for whatever reason, scores 0
     there, which is below all that do: it raises, decides what the rules forbid, leaves a job out, dies, or
     takes more than its limits. The **combined score** is the mean over all windows.

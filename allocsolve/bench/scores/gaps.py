@@ -9,7 +9,7 @@ import contextlib
 import math
 import statistics
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from allocsolve.bench.library.references import library_statements
 from allocsolve.bench.runs.given import tolerance_of
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
     from allocsolve.bench.runs.records import Record
     from allocsolve.bench.scores.catalogue import Reference
+    from allocsolve.families import Term
+
+
+#: Where bounds come from that are computed of the problem alone.
+COMBINATORIAL: Final = "allocsolve.bounds"
 
 
 class _Conflict(NamedTuple):
@@ -93,7 +98,7 @@ def _recomputed(row: Record) -> tuple[Value, str]:
     """Return the larger bound of a row that no solver must be believed for, and where it comes from."""
     bounds = (
         (row.certified_bound, f"the certificate of {row.solver}"),
-        (row.combinatorial_bound, "allocsolve.bounds"),
+        (row.combinatorial_bound, COMBINATORIAL),
     )
     return max(bounds, key=lambda pair: terms(pair[0]))
 
@@ -164,6 +169,8 @@ class Best:
     #: Who states `bound`, and who states `value`; empty if a record has it.
     bound_stated_by: str = ""
     value_stated_by: str = ""
+    #: Who has proven `bound`: a solver, `COMBINATORIAL`, or who states it; empty if nothing is known.
+    bound_by: str = ""
 
     @property
     def proven(self) -> bool:
@@ -209,6 +216,7 @@ class SolverScore:
     unbounded: int  #: answered, but no bound is known: left out of `gap`
     gap: Gaps | None  #: to the best known bound; None if there is no such instance
     optimum_gap: Gaps | None  #: to the optimum, where it is proven; None if it nowhere is
+    mean_value: float | None  #: of the first term, where it has an answer; None if it nowhere has
     proven: int  #: the solver itself has proven its answer optimal
     optimal: int  #: the answer has the proven optimum as its value
     best: int  #: no solver has a better answer
@@ -242,9 +250,15 @@ def relative_difference(first: float, second: float) -> float:
 
 def is_lost_share(kind: str, objective: str) -> bool:
     """Return whether the first term of an objective is a lost share, as far as the kind is known."""
+    term = first_term(kind, objective)
+    return term is not None and term.is_lost_share
+
+
+def first_term(kind: str, objective: str) -> Term[Any] | None:
+    """Return the first term of an objective; None if the kind or the term is no longer known."""
     with contextlib.suppress(UnknownName, PluginError):
-        return family_named(kind).term(objective_terms(objective)[0]).is_lost_share
-    return False
+        return family_named(kind).term(objective_terms(objective)[0])
+    return None
 
 
 def _checked(records: Iterable[Record]) -> list[Record]:
@@ -282,9 +296,13 @@ def _best(rows: Sequence[Record], reference: Reference | None) -> Best:
     for contradiction in contradictions(rows, reference):
         raise InvalidAnswer(str(contradiction))
     values = [row.value for row in rows if row.value is not None and not tolerance_of(row)]
-    recomputed = [bound for row in rows for bound in (row.certified_bound, row.combinatorial_bound)]
+    recomputed = [
+        *((row.certified_bound, row.solver) for row in rows),
+        *((row.combinatorial_bound, COMBINATORIAL) for row in rows),
+    ]
     value = min(values, key=terms, default=None)
-    bound = max([*recomputed, *(row.bound for row in rows)], key=terms)
+    # Of equal ones that which nobody has to be believed for.
+    bound, solver = max([*recomputed, *((row.bound, row.solver) for row in rows)], key=_bound_terms)
     bounded_by = valued_by = ""
     if reference is not None:
         lower, upper, source = reference
@@ -297,13 +315,18 @@ def _best(rows: Sequence[Record], reference: Reference | None) -> Best:
         instance=rows[0].instance,
         value=value,
         bound=bound,
-        recomputed_bound=max(recomputed, key=terms),
+        recomputed_bound=max(recomputed, key=_bound_terms)[0],
         verified_bound=max(
             (row.certified_bound for row in rows if row.verified_bound), key=terms, default=-math.inf
         ),
         bound_stated_by=bounded_by,
         value_stated_by=valued_by,
+        bound_by=(bounded_by or solver) if terms(bound)[0] > -math.inf else "",
     )
+
+
+def _bound_terms(proven: tuple[Value, str]) -> tuple[float, ...]:
+    return terms(proven[0])
 
 
 def stated_remark(known: Collection[Best], whom: str = "this study") -> str:
@@ -349,7 +372,7 @@ def solver_scores(records: Iterable[Record], catalogue: Catalogue | None = None)
 
 def _score(solver: str, rows: Sequence[Record], best_by_digest: dict[str, Best]) -> SolverScore:
     answered = [(row, row.value, best_by_digest[row.digest]) for row in rows if row.value is not None]
-    bounded = [(row, value, on) for row, value, on in answered if terms(on.bound)[0] > -math.inf]
+    gaps = [own for row in rows if (own := gap_of(row, best_by_digest[row.digest])) is not None]
     proven = [(row, value, on) for row, value, on in answered if on.proven]
     failed = sum(bool(row.error) for row in rows)
     return SolverScore(
@@ -357,9 +380,10 @@ def _score(solver: str, rows: Sequence[Record], best_by_digest: dict[str, Best])
         instances=len(rows),
         failed=failed,
         unanswered=len(rows) - failed - len(answered),
-        unbounded=len(answered) - len(bounded),
-        gap=_gaps(bounded),
-        optimum_gap=_gaps(proven),
+        unbounded=len(answered) - len(gaps),
+        gap=_gaps(gaps),
+        optimum_gap=_gaps([own for row, _, on in proven if (own := gap_of(row, on)) is not None]),
+        mean_value=statistics.fmean(terms(value)[0] for _, value, _ in answered) if answered else None,
         proven=sum(row.status is Status.OPTIMAL for row in rows),
         optimal=sum(value == on.value for _, value, on in proven),
         best=sum(value == on.value for _, value, on in answered),
@@ -368,9 +392,17 @@ def _score(solver: str, rows: Sequence[Record], best_by_digest: dict[str, Best])
     )
 
 
-def _gaps(pairs: Sequence[tuple[Record, Value, Best]]) -> Gaps | None:
-    # Where it is proven, the bound is the optimum.
-    gaps = [gap(value, on.bound, kind=row.kind, objective=row.objective) for row, value, on in pairs]
+def gap_of(row: Record, on: Best) -> float | None:
+    """Return the gap of a run to the best bound, which is the optimum where that is proven.
+
+    None without an answer or a bound.
+    """
+    if row.value is None or terms(on.bound)[0] == -math.inf:
+        return None
+    return gap(row.value, on.bound, kind=row.kind, objective=row.objective)
+
+
+def _gaps(gaps: Sequence[float]) -> Gaps | None:
     if not gaps:
         return None
     return Gaps(len(gaps), statistics.fmean(gaps), quantile(gaps, 0.5), max(gaps))

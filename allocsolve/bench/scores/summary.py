@@ -11,9 +11,10 @@ from dataclasses import dataclass, fields
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from allocsolve.bench.library.references import library_statements
+from allocsolve.bench.scores.gap_rows import GapRow, gap_rows
 from allocsolve.bench.scores.gaps import relative_difference
 from allocsolve.bench.scores.statistics import (
     STATISTICS,
@@ -114,6 +115,27 @@ def _distribution(values: Sequence[float], shift: float) -> Distribution | None:
         max=max(values),
         shifted_mean=shifted_geometric_mean(values, shift),
     )
+
+
+class Box(NamedTuple):
+    """What a box plot shows of some numbers."""
+
+    low: float  #: the lower quartile
+    median: float
+    high: float  #: the upper quartile
+    mean: float
+    whiskers: tuple[float, float]  #: the furthest numbers within 1.5 times `high` - `low` of the box
+    beyond: tuple[float, ...]  #: those outside of the whiskers, in increasing order
+
+
+def box_of(values: Iterable[float]) -> Box:
+    """Return the box of at least one number; some may be infinite. O(n log n)."""
+    ordered = sorted(values)
+    low, median, high = (quantile(ordered, share) for share in (0.25, 0.5, 0.75))
+    reach = 1.5 * (high - low) if math.isfinite(high) else 0.0
+    inside = [value for value in ordered if low - reach <= value <= high + reach]
+    beyond = tuple(value for value in ordered if not low - reach <= value <= high + reach)
+    return Box(low, median, high, fmean(ordered), (inside[0], inside[-1]), beyond)
 
 
 def summaries(comparison: Comparison) -> tuple[Summary, ...]:
@@ -257,9 +279,10 @@ def export(
 ) -> None:
     """Write records as one table, in the format that the end of the file's name tells.
 
-    One column per field, feature (``features.NAME``), metric (``metrics.NAME``) and machine fact
-    (``machine.NAME``), and what is stated of the instance (``stated.bound``, ``stated.value``,
-    ``stated.by``); the terms of a lexicographic value are separated by semicolons, incumbents are JSON.
+    The columns of `GapRow` first, then one per further field, feature (``features.NAME``), metric
+    (``metrics.NAME``) and machine fact (``machine.NAME``), and what is stated of the instance
+    (``stated.bound``, ``stated.value``, ``stated.by``); the terms of a lexicographic value are separated by
+    semicolons, incumbents are JSON.
     The file appears whole or not at all.
 
     Parameters
@@ -276,7 +299,10 @@ def export(
         raise UnknownName("format", ending or target.name, EXPORTS)
     listed = list(records)
     known = library_statements(listed) if catalogue is None else catalogue
-    rows = [_cells(row) | _stated(known.reference(row.digest, row.objective)) for row in listed]
+    rows = [
+        _cells(tidy) | _cells(row) | _cells(tidy) | _stated(known.reference(row.digest, row.objective))
+        for row, tidy in zip(listed, gap_rows(listed, known), strict=True)
+    ]
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         EXPORTS[ending](rows, draft)
@@ -287,10 +313,10 @@ def export(
         draft.unlink(missing_ok=True)
 
 
-def _cells(record: Record) -> dict[str, Any]:
+def _cells(row: Record | GapRow) -> dict[str, Any]:
     cells: dict[str, Any] = {}
-    for field in fields(record):
-        value = getattr(record, field.name)
+    for field in fields(row):
+        value = getattr(row, field.name)
         if isinstance(value, Mapping):
             cells |= {f"{field.name}.{name}": term for name, term in value.items()}
         elif field.name == "incumbents":

@@ -1,8 +1,4 @@
-"""Static admission: each job is accepted or rejected as it arrives (Linnert et al. 2024).
-
-The module holds `admit`, a function on arrays, and two solvers: admission alone, and admission followed by
-the execution of the programs of the accepted jobs.
-"""
+"""Static admission: each job is accepted or rejected as it arrives (Linnert et al. 2024)."""
 
 from __future__ import annotations
 
@@ -14,18 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
-from allocsolve.heuristics.partition._pieces import pieces
-from allocsolve.heuristics.programs.execution import execute
-from allocsolve.heuristics.programs.rules import Cores, ExecutionRules, Overrun, Reference
-from allocsolve.heuristics.reservation._kernels_admission import Requests, sort_sets
-from allocsolve.heuristics.reservation._kernels_shapes import COUNT_ONLY
-from allocsolve.heuristics.reservation.shapes import ALLOCATORS, Allocator, Rule, rule_of
-from allocsolve.heuristics.reservation.timetable import Timetable, labelled_nodes
+from allocsolve.heuristics.partition.allocator import pieces
+from allocsolve.heuristics.reservation.shapes import ALLOCATORS, COUNT_ONLY, Allocator, Rule, rule_of
+from allocsolve.heuristics.reservation.timetable import Requests, Timetable, labelled_nodes, sort_sets
 from allocsolve.model import (
     BOOKED,
     MAX_INTEGER,
     REJECTED,
     RESERVATION_SHAPES,
+    Clock,
     Limit,
     ReservationSchedule,
     Result,
@@ -36,7 +29,6 @@ from allocsolve.model import (
 from allocsolve.model.arrays import packed_integers
 from allocsolve.model.checks import choice, instance
 from allocsolve.model.options import Options
-from allocsolve.model.result import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -246,57 +238,3 @@ def _requests(topology: Topology, *columns: Sequence[int] | IntArray) -> Request
         )
         raise InvalidProblem(msg)
     return Requests(*arrays)
-
-
-@dataclass(frozen=True, slots=True)
-class StaticExecution(Options):
-    """Admit each job at its arrival, then run the programs of the accepted ones where they are booked.
-
-    Parameters
-    ----------
-    allocator, allocators
-        See `Static`.
-    overrun
-        How long a job may run that has booked its nodes, see `execute`.
-    cores, synchronous, reference
-        See `ExecutionRules`, which has more.
-
-    Notes
-    -----
-    *Guarantee*: none. *Complexity*: those of `admit` and `execute`.
-
-    References
-    ----------
-    Linnert et al. 2024, sections 3 and 5.
-
-    Examples
-    --------
-    >>> from allocsolve.model import Budget, DeadlineJob, Mesh, ReservationProblem
-    >>> jobs = [DeadlineJob(0, 3, 60, 90, program=kind) for kind in (0, 1)]
-    >>> StaticExecution("growth")(ReservationProblem(Mesh((2, 2)), jobs), Budget()).answer.outcomes.tolist()
-    [2, 0]
-    """
-
-    allocator: str = "hilbert"
-    allocators: Callable[[str], Allocator] | None = field(default=None, repr=False, compare=False)
-    overrun: Overrun = "end"
-    cores: Cores = 4
-    synchronous: bool = False
-    reference: Reference = "booked"
-
-    def __post_init__(self) -> None:
-        Options.__post_init__(self)
-        Static(self.allocator, self.allocators)
-
-    @property
-    def rules(self) -> ExecutionRules:
-        """The rules by which programs run."""
-        return ExecutionRules(self.cores, synchronous=self.synchronous, reference=self.reference)
-
-    def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
-        """Admit and execute; the time limit of the budget ends admission only."""
-        clock = budget.start()
-        booked = Static(self.allocator, self.allocators)(problem, budget)
-        assert booked.answer is not None, "static admission rejects at worst"
-        schedule = execute(problem, booked.answer, self.rules, overrun=self.overrun)
-        return Result(Status.FEASIBLE, schedule, limit=booked.limit, runtime=clock.elapsed)

@@ -23,3 +23,11 @@ from .reinsertion import Reinsertion as Reinsertion
 from .serial import SerialGeneration as SerialGeneration
 from .slurm_backfill import SlurmBackfill as SlurmBackfill
 from .srpt_area import SrptArea as SrptArea
+from .starts import (
+    conservative_starts as conservative_starts,
+    easy_starts as easy_starts,
+    fcfs_starts as fcfs_starts,
+    first_fit_starts as first_fit_starts,
+    queue_order as queue_order,
+    slurm_backfill_starts as slurm_backfill_starts,
+)

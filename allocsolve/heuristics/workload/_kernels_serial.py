@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_capacity import book, earliest_room
-from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.kernels import bisect_right, inner_kernel, kernel, sort_by_keys
 from allocsolve.kernels.random import uniform
-from allocsolve.kernels.search import bisect_right, sort_by_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from allocsolve.heuristics.workload._kernels_resources import Machine
+    from allocsolve.heuristics.workload.resources import Machine
     from allocsolve.kernels.free_nodes import FreeNodes
     from allocsolve.model import FloatArray, IntArray
 

@@ -62,7 +62,7 @@ def amr(
     num_apps: tuple[int, int] = (4, 6),
     peak: tuple[int, int] = (25, 75),
     change: Annotated[float, Within(0, above=True)] = 0.1,
-    num_nodes: int = 100,
+    num_nodes: Annotated[int, Within(1)] = 100,
     expand_limit: float = math.inf,
 ) -> EvolutionProblem:
     """Draw a problem of applications that refine their mesh, each with its own peak demand.
@@ -102,8 +102,8 @@ def amr(
     """
     words = seed_words(seed)
     check_range("num_apps", num_apps, 0)
+    change, num_nodes = checked(amr, change=change, num_nodes=num_nodes)
     check_range("peak", peak, 2, num_nodes)
-    (change,) = checked(amr, change=change)
     rng = np.random.default_rng(words)
     count = int(rng.integers(*num_apps, endpoint=True))
     return EvolutionProblem(

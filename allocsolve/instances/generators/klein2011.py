@@ -10,7 +10,7 @@ import numpy as np
 from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators._streams import Seed, check_range, recipe, seed_name, seed_words
 from allocsolve.model import EvolutionProblem, EvolutionProfile
-from allocsolve.model.options import Within
+from allocsolve.model.options import Within, checked
 
 #: More applications or steps are no problem that anybody keeps in files.
 _MANY = 10**6
@@ -70,6 +70,7 @@ def klein2011(
     ranges = {"num_apps": num_apps, "num_steps": num_steps, "duration": duration, "nodes": nodes}
     for name, least in ("num_apps", 0), ("num_steps", 1), ("duration", 1), ("nodes", 0):
         check_range(name, ranges[name], least)
+    (num_nodes,) = checked(klein2011, num_nodes=num_nodes)
     if nodes[1] > num_nodes:
         raise InvalidOption(f"nodes {nodes[0]}-{nodes[1]} reach above num_nodes {num_nodes}")
     rng = np.random.default_rng(words)

@@ -307,7 +307,7 @@ def reservation_metrics(problem: ReservationProblem, schedule: ReservationSchedu
     machine = problem.topology.num_nodes * span
     computed = 0.0 if schedule.computed is None else float(schedule.computed.sum())
     sizes = np.searchsorted(SIZE_CLASSES, jobs.nodes, side="right") - 1
-    kinds = np.array([job.program if isinstance(job.program, int) else -1 for job in problem.jobs], int)
+    kinds = np.array([-1 if job.program is None else job.program for job in problem.jobs], int)
 
     def shares(part: BoolArray, whole: BoolArray, classes: IntArray, count: int) -> tuple[float, ...]:
         members = [whole & (classes == number) for number in range(count)]

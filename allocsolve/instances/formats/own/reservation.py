@@ -21,7 +21,6 @@ from allocsolve.instances.formats.own.partition import (
     topology_values,
 )
 from allocsolve.instances.formats.schema import (
-    amounts,
     cells,
     certificate,
     choice,
@@ -41,7 +40,6 @@ from allocsolve.model import (
     PROGRAM_KINDS,
     RESERVATION_SHAPES,
     DeadlineJob,
-    Program,
     ReservationProblem,
     ReservationSchedule,
 )
@@ -57,7 +55,6 @@ def _problem_of(
     check: Checker,
     topology: Document,
     shape: str,
-    programs: dict[str, list[Any]],
     jobs: list[Document],
     **more: Any,  # noqa: ANN401 - fields that the model takes as they are
 ) -> ReservationProblem | None:
@@ -66,15 +63,12 @@ def _problem_of(
     if machine is not None and any(machine.complete):
         axis = machine.complete.index(True)
         check.add(f"topology.complete[{axis}]", "programs run on lines and rings only")
-    named = _programs_of(check, programs)
     last, first = 0, dict[str, int]()
     for idx, job in enumerate(jobs):
         place = f"jobs[{idx}]"
         if machine is not None and job["nodes"] > machine.num_nodes:
             fault = f"value {job['nodes']} is above the nodes of the machine {machine.num_nodes}"
             check.add(f"{place}.nodes", fault)
-        if isinstance(job["program"], str) and job["program"] not in programs:
-            check.add(f"{place}.program", f"there is no program {show(job['program'])}")
         if job["arrival"] < last:
             check.add(place, f"arrival {job['arrival']} is before that of the job in front of it, {last}")
         last = max(last, job["arrival"])
@@ -85,30 +79,15 @@ def _problem_of(
         return None
     try:
         rows = tuple(DeadlineJob(**job) for job in jobs)
-        return ReservationProblem(machine, rows, shape, named, **more)  # type: ignore[arg-type]  # one of the shapes
+        return ReservationProblem(machine, rows, shape, **more)  # type: ignore[arg-type]  # one of the shapes
     except InvalidProblem as error:  # sums beyond 2^53
         check.add("jobs", str(error))
         return None
 
 
-def _programs_of(check: Checker, fields: dict[str, list[Any]]) -> dict[str, Program]:
-    programs = {}
-    for name, processes in fields.items():
-        try:
-            programs[name] = Program(processes)
-        except InvalidProblem as error:
-            check.add(f"programs.{name}", str(error))
-    return programs
-
-
 def _values_of(problem: ReservationProblem) -> Document:
     document: Document = {"name": problem.name, "topology": topology_values(problem.topology)}
     document["shape"] = problem.shape
-    if problem.programs:
-        document["programs"] = {
-            name: [[list(operation) for operation in process] for process in program.processes]
-            for name, program in problem.programs.items()
-        }
     document |= {"program_seed": problem.program_seed, "leaking": problem.leaking}
     document["jobs"] = [_job_values(job) for job in problem.jobs]
     document["meta"] = dict(problem.meta)
@@ -207,10 +186,9 @@ def problem_fields() -> Fields:
     """Return what a schema says of a problem."""
     kind = whole(0, maximum=PROGRAM_KINDS - 1)
     program = {
-        "anyOf": [kind, {"type": "string"}, {"type": "null"}],
+        "anyOf": [kind, {"type": "null"}],
         "default": None,
-        "description": "what it does: a kind of Linnert et al. "
-        "2024, or a name in `programs`; null: not known",
+        "description": "what it does: a kind of Linnert et al. 2024; null: not known",
     }
     job = {
         "name": text("of the job, each another one; `j0`, `j1`, ... if left out"),
@@ -221,7 +199,6 @@ def problem_fields() -> Fields:
         "program": program,
         "weight": real(0, "how much it counts in objectives", default=1),
     }
-    operations = "operations, such as `compute` with its work"
     return Fields(
         "A reservation problem: jobs with deadlines on a mesh or torus",
         {
@@ -230,13 +207,6 @@ def problem_fields() -> Fields:
                 RESERVATION_SHAPES,
                 "what node sets may be booked; a `run` is consecutive on the Hilbert curve",
                 default="any",
-            ),
-            "programs": amounts(
-                listing({"type": "array", "description": operations}),
-                'programs by name, each a list of processes, each a list of `["compute", work]`, '
-                '`["send", channel, weight]`, `["receive", channel]`, `["fork", process, weight]`, '
-                '`["join", process]`',
-                default={},
             ),
             "program_seed": whole(0, "from which random parts of the programs 0 to 3 are drawn", default=0),
             "leaking": flag(
@@ -251,7 +221,6 @@ def problem_fields() -> Fields:
             "no axis of the topology is complete",
             "no job has more nodes than the topology",
             "jobs are in the order of arrival, and their names are distinct",
-            "a program that a job names is one of programs, and programs can run",
             "sums of times, and of nodes times run times, are at most 2^53",
         ),
     )
