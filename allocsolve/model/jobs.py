@@ -34,6 +34,7 @@ from allocsolve.model.job_kinds import (
 from allocsolve.model.keyed import Keyed
 from allocsolve.model.machine import Requirements
 from allocsolve.model.packed_jobs import PackedJobs
+from allocsolve.model.places import Chunks
 from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE, SpeedupTable
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class Job:
     submit
         When it enters the queue, in seconds, >= 0.
     nodes
-        How many nodes it runs on; of a moldable or malleable job, the number to which `runtime` refers.
+        How many nodes it runs on; of a moldable or malleable job, the number to which `runtime` refers; of
+        one that is made of chunks, the fewest, which are at least as many as its chunks need.
     runtime
         How long it runs on `nodes` nodes, in seconds, above 0.
     limit
@@ -100,6 +102,17 @@ class Job:
         count from the submission.
     boost
         Its head start, in seconds: in the queue it counts as submitted so much earlier.
+    chunks
+        Of how many equal chunks a rigid job is made, each on one node, where nodes are places
+        (`WorkloadProblem.node_types`); whole nodes, `nodes` of them, if left out.
+    each
+        How much a chunk takes of what its node has, by name.
+    per_node
+        The most chunks on a node; any number if left out.
+    exclusive
+        Whether it shares its nodes with nobody. It then holds all of each of them.
+    types
+        The types of nodes that it may use, by name; any if left out.
     """
 
     submit: float
@@ -121,6 +134,11 @@ class Job:
     partition: str | None = None
     eligible: float | None = None
     boost: float = 0
+    chunks: int | None = None
+    each: Mapping[str, int] | None = None
+    per_node: int | None = None
+    exclusive: bool = False
+    types: Sequence[str] | None = None
 
 
 #: The fields of a job and the columns of `Jobs`, where these have another name.
@@ -151,6 +169,8 @@ class Jobs(Keyed, Sequence[Job]):
         Columns, or None for what `Job` has by default.
     evolutions, reconfigurations, needs, partitions, eligible, boost
         Columns, or None for what `Job` has by default.
+    chunks, each, per_node, exclusive, types
+        Columns, or None if all jobs hold whole nodes.
 
     Examples
     --------
@@ -162,7 +182,7 @@ class Jobs(Keyed, Sequence[Job]):
     """
 
     __slots__ = (
-        *("evolutions", "evolving", "limit", "names", "packed", "reconfigurations"),
+        *("chunks", "evolutions", "evolving", "limit", "names", "packed", "reconfigurations"),
         *("requirements", "speedups", "users"),
     )
 
@@ -181,6 +201,8 @@ class Jobs(Keyed, Sequence[Job]):
     evolving: PackedEvolving
     #: What they ask for beside nodes: counted resources, partitions, earliest starts, head starts.
     requirements: Requirements
+    #: What they hold on nodes that are places.
+    chunks: Chunks
 
     def __init__(
         self,
@@ -204,6 +226,11 @@ class Jobs(Keyed, Sequence[Job]):
         partitions: Iterable[str | None] | None = None,
         eligible: object = None,
         boost: object = None,
+        chunks: Iterable[int | None] | None = None,
+        each: Iterable[Mapping[str, int] | Amounts | None] | None = None,
+        per_node: Iterable[int | None] | None = None,
+        exclusive: Iterable[bool] | None = None,
+        types: Iterable[Iterable[str] | None] | None = None,
     ) -> None:
         starts = seconds_column("submit", submit)
         count = len(starts)
@@ -221,14 +248,32 @@ class Jobs(Keyed, Sequence[Job]):
         self.limit = np.full(count, np.nan) if limit is None else seconds_column("limit", limit)
         self.limit.setflags(write=False)
         needed, lengths = counts_column("nodes", nodes), seconds_column("runtime", runtime)
+        listed = None if chunks is None else items("chunks", chunks)
+        self.chunks = Chunks(
+            self.names,
+            needed,
+            chunks=listed,
+            each=each,
+            per_node=per_node,
+            exclusive=exclusive,
+            types=types,
+        )
+        sizes = {"min_nodes": min_nodes, "max_nodes": max_nodes}
+        if listed is not None:
+            needed = self.chunks.least_nodes(needed, listed)
+            for name, given in sizes.items():
+                if given is not None:
+                    sizes[name] = self.chunks.least_nodes(counts_column(name, given), listed)
         laws = packed_speedups(self.speedups, needed)
         if self.evolutions:
             kinds = _with_evolving(kinds, self.evolutions)
         packed = PackedJobs(
             submit=starts,
             nodes=needed,
-            min_nodes=self._limits(needed, 0) if min_nodes is None else counts_column("min_nodes", min_nodes),
-            max_nodes=self._limits(needed, 1) if max_nodes is None else counts_column("max_nodes", max_nodes),
+            **{
+                name: self._limits(needed, side) if given is None else counts_column(name, given)
+                for side, (name, given) in enumerate(sizes.items())
+            },
             runtime=lengths,
             estimate=frozen(np.where(np.isnan(self.limit), DEFAULT_LIMIT_FACTOR * lengths, self.limit))
             if len(lengths) == len(self.limit)
@@ -301,6 +346,7 @@ class Jobs(Keyed, Sequence[Job]):
             evolution=self.evolutions[idx] if self.evolutions else None,
             reconfiguration=self.reconfigurations[idx] if self.reconfigurations else None,
             **self.requirements.of_job(idx),
+            **self.chunks.of_job(idx),
         )
 
     def cut_at_limits(self) -> Jobs:
@@ -380,12 +426,13 @@ class Jobs(Keyed, Sequence[Job]):
             "partitions": asked.partitions or None,
             "eligible": asked.eligible if len(asked.eligible) else None,
             "boost": asked.boost if len(asked.boost) else None,
+            **self.chunks.columns(),
         }
 
     def _key(self) -> tuple[object, ...]:
         arrays = (self.limit, *self.packed)
         texts = (self.names, self.users, self.speedups, self.evolutions, self.reconfigurations)
-        return *texts, *(array.tobytes() for array in arrays), self.requirements
+        return *texts, *(array.tobytes() for array in arrays), self.requirements, self.chunks
 
     def _check(self) -> None:
         packed, count = self.packed, len(self)

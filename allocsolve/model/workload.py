@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -15,7 +15,9 @@ from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.model.job_kinds import MALLEABLE, RIGID, are_allowed_sizes
 from allocsolve.model.jobs import Jobs
 from allocsolve.model.keyed import OfArrays, Rebuilt
-from allocsolve.model.machine import checked_machine
+from allocsolve.model.machine import checked_amounts, checked_machine
+from allocsolve.model.packed_places import check_places
+from allocsolve.model.places import checked_types, num_places
 from allocsolve.model.problem import checked_labels, objective_option
 from allocsolve.model.speedup import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE, time_factor
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from allocsolve.model.jobs import Job
     from allocsolve.model.machine import Amounts, ClosedWindow
     from allocsolve.model.packed_jobs import PackedJobs
+    from allocsolve.model.places import NodeType
 
 #: What can be minimised of a schedule; see `WorkloadProblem`.
 WorkloadTerm: TypeAlias = Literal["turnaround", "slowdown", "wait", "makespan"]
@@ -63,7 +66,7 @@ class WorkloadProblem(Rebuilt):
     Parameters
     ----------
     num_nodes
-        Nodes of the homogeneous cluster, >= 1.
+        Nodes of the cluster, >= 1; None, or the sum of their counts, with `node_types`.
     jobs
         `Jobs`, or rows of them; each fits the cluster.
     name
@@ -76,6 +79,9 @@ class WorkloadProblem(Rebuilt):
     closed
         When a part of the machine is closed; what several windows close adds up, down to nothing. A job that
         runs into a window needs room beside what is closed: it never stops for one.
+    node_types
+        If there are any, nodes are places: each has its own amounts, jobs are rigid and hold chunks on nodes
+        (`Job.chunks`) or whole nodes, and answers say where. Node ids are 0.., those of the first type first.
 
     Examples
     --------
@@ -91,16 +97,23 @@ class WorkloadProblem(Rebuilt):
     meta: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
     resources: Amounts = ()
     closed: tuple[ClosedWindow, ...] = ()
+    node_types: tuple[NodeType, ...] = ()
 
     def __init__(
         self,
-        num_nodes: int,
+        num_nodes: int | None,
         jobs: Jobs | Iterable[Job],
         name: str = "",
         meta: Mapping[str, object] | None = None,
         resources: Mapping[str, int] | Amounts = (),
         closed: Iterable[ClosedWindow] = (),
+        *,
+        node_types: Iterable[NodeType] = (),
     ) -> None:
+        types = checked_types(node_types, checked_amounts("resources", resources))
+        if types and num_nodes is None:
+            num_nodes = num_places(types)
+        object.__setattr__(self, "node_types", types)
         object.__setattr__(self, "num_nodes", integer("num_nodes", num_nodes))
         object.__setattr__(self, "jobs", Jobs.of(jobs))
         object.__setattr__(self, "name", name)
@@ -112,6 +125,7 @@ class WorkloadProblem(Rebuilt):
 
     def _check(self) -> None:
         in_range("num_nodes", self.num_nodes, 1)
+        self.jobs.chunks.check(self.jobs.names, self.node_types)
         packed = self.jobs.packed
         for what, sizes in (("nodes", packed.nodes), ("max_nodes", packed.max_nodes)):
             if len(sizes) and sizes.max() > self.num_nodes:
@@ -121,8 +135,24 @@ class WorkloadProblem(Rebuilt):
         asked = self.jobs.requirements
         if asked.needs or asked.partitions:
             asked.check(self.jobs.names, packed.nodes, packed.kind != RIGID, self.resources)
+        if self.node_types:
+            self._check_places()
         if self.horizon > MAX_INTEGER:
             raise InvalidProblem(f"latest submission plus all run times is {self.horizon:.3g} s, beyond 2^53")
+
+    def _check_places(self) -> None:
+        """Refuse what does not go with nodes that are places."""
+        there = num_places(self.node_types)
+        if self.num_nodes != there:
+            raise InvalidProblem(f"num_nodes {self.num_nodes}, but node_types have {there} nodes")
+        flexible = self.jobs.packed.kind != RIGID
+        if flexible.any():
+            job = self.jobs[int(np.argmax(flexible))]
+            raise InvalidProblem(f"job {job.name!r} is {job.kind}: where nodes are places all jobs are rigid")
+        if self.closed:
+            msg = f"{self.closed[0].place}: where nodes are places, windows are not modelled"
+            raise InvalidProblem(msg)
+        check_places(self.node_types, self.jobs)
 
     @property
     def answer_type(self) -> type[WorkloadSchedule]:
@@ -150,7 +180,7 @@ class WorkloadProblem(Rebuilt):
     @property
     def is_plain(self) -> bool:
         """Whether equal nodes, which are always there, are all that jobs need."""
-        return not (self.resources or self.closed or self.jobs.requirements)
+        return not (self.resources or self.closed or self.node_types or self.jobs.requirements)
 
     @property
     def beyond_plain(self) -> str:
@@ -161,6 +191,7 @@ class WorkloadProblem(Rebuilt):
             "counted resources": self.resources,
             "jobs that are eligible later": len(asked.eligible),
             "head starts": len(asked.boost),
+            "nodes as places": self.node_types,
         }
         *first, last = [what for what, there in parts.items() if there] or [""]
         return f"{', '.join(first)} and {last}" if first else last
@@ -270,20 +301,23 @@ class WorkloadProblem(Rebuilt):
         jobs = self.jobs.cut_at_limits()
         if jobs is self.jobs:
             return self
-        meta = {**self.meta, "limits": "cut"}
-        return WorkloadProblem(self.num_nodes, jobs, self.name, meta, self.resources, self.closed)
+        return replace(self, jobs=jobs, meta={**self.meta, "limits": "cut"})
 
     def run_times(self, sizes: IntArray, jobs: IntArray | None = None) -> FloatArray:
         """Return how long jobs run on given numbers of nodes.
 
         `jobs` are indices, of the shape of the sizes; each job in order if left out. In seconds, NaN where a
-        job cannot run on that number. Of a job with phases, the time on 1 to `Job.max_nodes` nodes without
-        changes; of one with a profile, that of all steps on the nodes of the first one.
+        job cannot run on that number. One that is made of chunks may lie on as many nodes as it has chunks.
+        Of a job with phases, the time on 1 to `Job.max_nodes` nodes without changes; of one with a profile,
+        that of all steps on the nodes of the first one.
         """
         packed = self.jobs.packed
         at = np.arange(len(self.jobs)) if jobs is None else jobs
         reference, law, parameter = packed.nodes[at], packed.speedup[at], packed.parameter[at]
-        allowed = (packed.min_nodes[at] <= sizes) & (sizes <= packed.max_nodes[at])
+        most, chunks = packed.max_nodes[at], self.jobs.chunks.count
+        if len(chunks):
+            most = np.maximum(most, chunks[at])
+        allowed = (packed.min_nodes[at] <= sizes) & (sizes <= most)
         allowed &= are_allowed_sizes(packed.size_step[at], sizes)
         times = np.where(allowed, packed.runtime[at], np.nan)
         other = allowed & (sizes != reference)
