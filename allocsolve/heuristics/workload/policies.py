@@ -34,6 +34,7 @@ from allocsolve.heuristics.workload._kernels_queue import (
     nothing_blocked,
 )
 from allocsolve.heuristics.workload.long_queue import long_queue
+from allocsolve.heuristics.workload.places import NodeChoice, simulate_on_places
 from allocsolve.heuristics.workload.queue_lengths import has_long_queue
 from allocsolve.heuristics.workload.resources import check_machine, given_to_kernels, held_now, on_own_nodes
 from allocsolve.kernels.free_nodes import new_free_nodes
@@ -102,6 +103,7 @@ class QueuePolicy:
     running: EstimateSource = "limit"
     queued: EstimateSource = "limit"
     coalesce: bool = True
+    choice: NodeChoice = "first"
 
     @property
     def plans(self) -> bool:
@@ -136,6 +138,9 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
     estimates, memory = _prepared(problem, policy)
     _check(problem, rule, estimates)
     rules.check(problem, answers=False)
+    if problem.node_types:
+        state, _ = simulate_on_places(problem, rule, estimates, policy.choice, coalesce=rules.coalesce)
+        return Simulation(schedule_of(state), log_of(state))
     given = policy.given(problem)
     jobs, machine, free = given.jobs, given.machine, given.free if policy.plans else None
     state = given.state(problem, None, ordered=rule.kind in _ORDERED)

@@ -1,0 +1,302 @@
+"""On which nodes a job goes, for kernels: the places that nodes are, and the rules that choose among them.
+
+All rules take nodes of the least weight first, and of equal ones the first by id; see
+`allocsolve.heuristics.workload.places.NodeChoice` for what each one looks at. A node that is taken gets as
+many chunks as it has room for, less what the fewest nodes of the job demand of those to come.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from allocsolve.kernels import inner_kernel
+from allocsolve.kernels.heap import BY_ITEM, Entry, lower, raise_up
+from allocsolve.kernels.records import Record
+
+if TYPE_CHECKING:
+    from allocsolve.kernels.records import Records
+    from allocsolve.model.arrays import BoolArray, IntArray
+    from allocsolve.model.columns import FloatArray
+
+#: Codes of the rules. `LATE`, for plans, takes the nodes on which least of a job fits now, and no weights.
+FIRST: Final = 0
+BEST_FIT: Final = 1
+LEAST_LOADED: Final = 2
+MOST_ALLOCATED: Final = 3
+SLURM_RUNS: Final = 4
+FGD: Final = 5
+FGD_SCORES: Final = 6
+DOT: Final = 7
+LATE: Final = 8
+
+
+class Shape(Record):
+    """What jobs of a shape hold, and how much room there is for one now if there are any in the queue."""
+
+    #: Given, see `allocsolve.model.PackedPlaces`.
+    chunks: int
+    per_node: int
+    least_nodes: int
+    exclusive: int
+    #: How many of the queue are of it, and its place in `Places.waiting`.
+    queued: int
+    at: int
+    #: For how many chunks there is room now, and on how many nodes.
+    room: int
+    nodes: int
+    #: The last plan beside which such a job did not fit.
+    failed: int
+
+
+class Numbers(Record):
+    """The single numbers of `Places`."""
+
+    #: Number of shapes in the queue.
+    waiting: int
+    #: Number of pieces that are written.
+    used: int
+    #: Number of nodes of the plan of the head, and of all plans so far.
+    planned: int
+    plan: int
+
+
+class Places(NamedTuple):
+    """Nodes, shapes of jobs, who is where, and what is left."""
+
+    #: Shape (types, resources), (nodes,), (shapes, resources), (shapes, types) and (jobs,): given, see
+    #: `allocsolve.model.PackedPlaces`; read-only.
+    has: IntArray
+    type_of_node: IntArray
+    each: IntArray
+    allowed: BoolArray
+    shape: IntArray
+    #: Shape (nodes,): nodes by (weight, id); those of the l-th least weight are the places
+    #: ``levels[l]:levels[l + 1]`` of it, and `level` is that of each node; read-only.
+    by_weight: IntArray
+    levels: IntArray
+    level: IntArray
+    #: Shape (2,): the same if all weights are equal; read-only.
+    one_level: IntArray
+    shapes: Records[Shape]
+    numbers: Numbers
+    #: Shape (shapes,): those in the queue come first.
+    waiting: IntArray
+    #: Shape (nodes, resources) and (nodes,): what is free now, and how many jobs are on each node.
+    free: IntArray
+    occupants: IntArray
+    #: The same at the shadow time of the head, beside its plan.
+    later: IntArray
+    later_occupants: IntArray
+    #: Shape (nodes,): the room for chunks of the job that is looked at.
+    room: IntArray
+    #: Shape (nodes,): candidates by (key, id).
+    heap: Records[Entry]
+    #: Shape (jobs,): the pieces of a job that has started are ``first:first + count``.
+    first: IntArray
+    count: IntArray
+    #: Shape (pieces,): a node, and how many chunks are on it.
+    node: IntArray
+    chunks: IntArray
+    #: Shape (nodes,): those of the plan of the head.
+    plan_node: IntArray
+    plan_chunks: IntArray
+
+
+class Choice(NamedTuple):
+    """A rule, and what it looks at; read-only."""
+
+    rule: int
+    #: The resources that are processors, memory, and what FGD saves; -1 if there is none.
+    cpus: int
+    memory: int
+    saved: int
+    #: Shape (resources,): what the largest node has.
+    largest: FloatArray
+    #: Typical jobs: shape (typical, resources), (typical, types) and (typical,), the last of sum 1.
+    typical_each: IntArray
+    typical_allowed: BoolArray
+    share: FloatArray
+
+
+@inner_kernel
+def chunks_on(places: Places, free: IntArray, occupants: IntArray, shape: int, node: int) -> int:
+    """Return for how many chunks of a shape a node has room. O(resources)."""
+    row = places.shapes[shape]
+    if not places.allowed[shape, places.type_of_node[node]] or (row.exclusive and occupants[node]):
+        return 0
+    room = row.per_node
+    for resource in range(free.shape[1]):
+        needed, left = places.each[shape, resource], free[node, resource]
+        if needed > left:
+            return 0
+        if needed > 0 and left < room * needed:
+            room = left // needed
+    return int(room)
+
+
+@inner_kernel
+def _fragments(places: Places, choice: Choice, node: int, shape: int, chunks: int, whole: bool) -> float:
+    """Return what typical jobs cannot use of the saved resource of a node if a job took chunks of it more.
+
+    Where a typical job does not fit, that is all that is free. `whole` says whether it is all for typical
+    jobs that ask for none, too. O(typical jobs x resources).
+    """
+    kind, saved, lost = places.type_of_node[node], choice.saved, 0.0
+    gone = chunks > 0 and places.shapes[shape].exclusive
+    left = 0 if gone else places.free[node, saved] - chunks * places.each[shape, saved]
+    for typical in range(len(choice.share)):
+        fits = choice.typical_allowed[typical, kind]
+        if whole and choice.typical_each[typical, saved] == 0:
+            fits = False
+        for resource in range(places.free.shape[1]):
+            rest = 0 if gone else places.free[node, resource] - chunks * places.each[shape, resource]
+            if choice.typical_each[typical, resource] > rest:
+                fits = False
+        if not fits:
+            lost += choice.share[typical] * left
+    return lost
+
+
+@inner_kernel
+def _key(places: Places, choice: Choice, rule: int, node: int, shape: int, chunks: int) -> float:
+    """Return the key of a node for a job that would have so many chunks on it: the least comes first."""
+    free, each, has = places.free, places.each, places.has
+    kind = places.type_of_node[node]
+    key = 0.0
+    if rule == LATE:
+        return float(chunks_on(places, free, places.occupants, shape, node))
+    if rule == LEAST_LOADED:
+        if choice.cpus >= 0 and has[kind, choice.cpus]:
+            key = -free[node, choice.cpus] / has[kind, choice.cpus]
+    elif rule == BEST_FIT:
+        for resource in range(free.shape[1]):
+            if choice.largest[resource] > 0:
+                key += (free[node, resource] - each[shape, resource]) / choice.largest[resource]
+    elif rule == DOT:
+        for resource in range(free.shape[1]):
+            most = choice.largest[resource]
+            if most > 0:
+                key += free[node, resource] / most * each[shape, resource] / most
+    elif rule == MOST_ALLOCATED:
+        looked_at = 0
+        for resource in (choice.cpus, choice.memory):
+            if resource >= 0 and has[kind, resource]:
+                held = has[kind, resource] - free[node, resource] + each[shape, resource]
+                key -= held / has[kind, resource]
+                looked_at += 1
+        key /= max(looked_at, 1)
+    elif choice.saved >= 0:
+        whole = rule == FGD_SCORES
+        before = _fragments(places, choice, node, shape, 0, whole)
+        key = _fragments(places, choice, node, shape, chunks, whole) - before
+        if whole:
+            return -float(math.floor(100.0 / (1.0 + math.exp(key))))
+    # Sums of shares are not exact: what differs by less than this is equal.
+    return float(math.floor(key * 1e9 + 0.5))
+
+
+@inner_kernel
+def _runs(places: Places, choice: Choice, shape: int, nodes: IntArray, chunks: IntArray, first: int) -> int:
+    """Choose nodes as Slurm does by default: from runs of nodes with room, of consecutive ids and one weight.
+
+    Of the runs of the least weight it takes the first one that is enough and has the fewest free processors;
+    if none is, all of the one that has most of them, and looks again. Where one more node is enough, it is
+    the one of the run with the fewest free processors. O(nodes) for each run that is taken.
+    """
+    room, level, free, cpus = places.room, places.level, places.free, choice.cpus
+    rest, least, used = places.shapes[shape].chunks, places.shapes[shape].least_nodes, 0
+    while rest:
+        begin = end = most = 0
+        found = enough = False
+        at = 0
+        while at < len(room):
+            if not room[at]:
+                at += 1
+                continue
+            last, processors, there = at, 0, 0
+            while last < len(room) and room[last] and level[last] == level[at]:
+                processors += free[last, cpus] if cpus >= 0 else 0
+                there += room[last]
+                last += 1
+            suffices = there >= rest and last - at >= least - used
+            better = not enough
+            if suffices == enough:
+                better = processors < most if enough else processors > most
+            if not found or level[at] < level[begin] or (level[at] == level[begin] and better):
+                begin, end, most, enough, found = at, last, processors, suffices, True
+            at = last
+        single = -1
+        if least - used <= 1:
+            for node in range(begin, end):
+                if room[node] >= rest and (
+                    single < 0 or (cpus >= 0 and free[node, cpus] < free[single, cpus])
+                ):
+                    single = node
+        if single >= 0:
+            begin, end = single, single + 1
+        for node in range(begin, end):
+            taken = min(room[node], rest - max(0, least - used - 1))
+            nodes[first + used], chunks[first + used] = node, taken
+            room[node] = 0
+            used += 1
+            rest -= taken
+            if not rest:
+                break
+    return used
+
+
+@inner_kernel
+def choose(
+    places: Places,
+    choice: Choice,
+    rule: int,
+    shape: int,
+    nodes: IntArray,
+    chunks: IntArray,
+    first: int,
+    unnoted: IntArray,
+) -> int:
+    """Choose nodes for a job that fits into the room that is noted; write them from a place on.
+
+    Return how many there are. `unnoted` is empty: no places on the heap are noted. O(nodes x cost of a key +
+    nodes chosen x log nodes).
+    """
+    if rule == SLURM_RUNS:
+        return _runs(places, choice, shape, nodes, chunks, first)
+    room, heap, levels = places.room, places.heap, places.levels
+    if rule == LATE:
+        levels = places.one_level
+    rest, least, used = places.shapes[shape].chunks, places.shapes[shape].least_nodes, 0
+    for level in range(len(levels) - 1):
+        count = 0
+        for at in range(levels[level], levels[level + 1]):
+            node = places.by_weight[at]
+            if not room[node]:
+                continue
+            if rule == FIRST:
+                taken = min(room[node], rest - max(0, least - used - 1))
+                nodes[first + used], chunks[first + used] = node, taken
+                used += 1
+                rest -= taken
+                if not rest:
+                    return used
+                continue
+            key = _key(places, choice, rule, node, shape, min(room[node], places.shapes[shape].chunks))
+            if rest == 1 and count:  # only the best one is wanted
+                if key > heap[0].time or (key == heap[0].time and node > heap[0].item):
+                    continue
+                count = 0
+            raise_up(heap, unnoted, BY_ITEM, count, key, node)
+            count += 1
+        while count:
+            node = heap[0].item
+            count -= 1
+            lower(heap, unnoted, BY_ITEM, count, 0, heap[count].time, heap[count].item)
+            taken = min(room[node], rest - max(0, least - used - 1))
+            nodes[first + used], chunks[first + used] = node, taken
+            used += 1
+            rest -= taken
+            if not rest:
+                return used
+    return used

@@ -1,0 +1,204 @@
+"""Queue policies where nodes are places: on which nodes jobs start, and what kernels take of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from allocsolve.errors import UnsupportedProblem
+from allocsolve.heuristics.workload._kernels_node_choices import (
+    BEST_FIT,
+    DOT,
+    FGD,
+    FGD_SCORES,
+    FIRST,
+    LEAST_LOADED,
+    MOST_ALLOCATED,
+    SLURM_RUNS,
+    Choice,
+    Numbers,
+    Places,
+    Shape,
+)
+from allocsolve.heuristics.workload._kernels_places import run_on_places
+from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS, FIRST_FIT
+from allocsolve.kernels.heap import Entry
+from allocsolve.kernels.records import record, records
+from allocsolve.model import frozen, packed_places
+from allocsolve.simulation.kernels import initial_state
+
+if TYPE_CHECKING:
+    from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
+    from allocsolve.model import BoolArray, FloatArray, IntArray, PackedPlaces, WorkloadProblem
+    from allocsolve.simulation.kernels import State
+
+#: On which nodes a job starts, where nodes are places; on a machine of equal nodes that are counted it
+#: changes nothing.
+#:
+#: All rules take nodes with room of the least weight first, and of those with equal keys the first by id. A
+#: key is worked out from what is free before the job starts; of a node let f be what is free of a resource, h
+#: what it has, e what a chunk of the job takes, and l what the largest node of the machine has. Keys that
+#: differ by less than 1e-9 are equal.
+#:
+#: ``first``: by id. ``best-fit``: least sum of (f - e) / l over the resources, as the baseline of FGD.
+#: ``slurm``: Slurm's default (``_eval_nodes_consec``): of the runs of nodes with room that have consecutive
+#: ids and one weight, the first that is enough and has the fewest free processors; else all of the run with
+#: most of them, and so on. Where one more node is enough, it is that of the run with the fewest free
+#: processors. Memory and GPUs are not compared. ``least-loaded``: largest f / h of processors (``CR_LLN``).
+#: ``most-allocated``: largest mean of (h - f + e) / h over processors and memory (Kubernetes'
+#: ``MostAllocated``, not cut to whole numbers). ``dot``: least sum of f e / l^2 over the resources, as the
+#: baseline of FGD. ``fgd``: least growth of the expected fragments of GPUs (Weng et al., USENIX ATC 2023):
+#: the free GPUs of a node count with the share of the typical jobs that do not fit there. Typical are the
+#: commonest pairs of what a chunk takes and the types it may use that make up 95 % of the jobs.
+#: ``fgd-scores``: the same as the artefact has it: typical jobs that ask for no GPU count all that is free as
+#: a fragment, and the score is the whole part of 100 / (1 + exp(growth)), the largest first, so that many
+#: nodes are equal.
+#:
+#: Processors are ``cpus``, memory is ``mem`` and GPUs are ``gpus``; where no node has such a resource, they
+#: are the first, none, and the last resource.
+NodeChoice: TypeAlias = Literal[
+    "first", "best-fit", "slurm", "least-loaded", "most-allocated", "dot", "fgd", "fgd-scores"
+]
+
+#: All choices, the default first.
+NODE_CHOICES: tuple[NodeChoice, ...] = get_args(NodeChoice)
+
+_CODES: Final[dict[NodeChoice, int]] = {
+    "first": FIRST,
+    "best-fit": BEST_FIT,
+    "slurm": SLURM_RUNS,
+    "least-loaded": LEAST_LOADED,
+    "most-allocated": MOST_ALLOCATED,
+    "dot": DOT,
+    "fgd": FGD,
+    "fgd-scores": FGD_SCORES,
+}
+
+#: The share of the jobs that typical ones make up.
+_TYPICAL: Final = 0.95
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """Where jobs have run: those of job ``j`` are the rows ``offsets[j]:offsets[j + 1]``, by node.
+
+    Of each row a node, and how many chunks were there.
+    """
+
+    offsets: IntArray
+    node: IntArray
+    chunks: IntArray
+
+
+def simulate_on_places(
+    problem: WorkloadProblem, rule: QueueRule, estimates: Estimates, choice: NodeChoice, *, coalesce: bool
+) -> tuple[State, Pieces]:
+    """Run a workload to its end; return the state of the engine, and where jobs have run.
+
+    O(queue) for each event, and O(nodes x resources + nodes of the job x shapes of jobs in the queue) for
+    each start. `UnsupportedProblem` if the policy is not made for places, or there are counted resources.
+    """
+    if rule.kind not in {FCFS, FIRST_FIT, EASY}:
+        msg = "the workload has nodes that are places, for which only fcfs, first-fit and easy are made"
+        raise UnsupportedProblem(msg)
+    if problem.resources:
+        raise UnsupportedProblem("counted resources beside nodes that are places are not taken into account")
+    packed, asked = problem.jobs.packed, problem.jobs.requirements
+    jobs = packed._replace(submit=packed.submit - asked.boost) if len(asked.boost) else packed
+    state = initial_state(problem.num_nodes, asked.release(packed.submit), ordered=rule.kind == EASY)
+    given = packed_places(problem)
+    places = new_places(given)
+    run_on_places(jobs, state, estimates, rule, coalesce, places, choice_of(given, choice), packed.submit)
+    return state, pieces_of(places)
+
+
+def new_places(given: PackedPlaces) -> Places:
+    """Return nodes on which nobody is, for kernels."""
+    nodes, num_jobs = len(given.type_of_node), len(given.shape)
+    weight = given.weight[given.type_of_node]
+    by_weight = np.argsort(weight, kind="stable")
+    levels = np.flatnonzero(np.diff(weight[by_weight], prepend=-1, append=-1))
+    level = np.empty(nodes, dtype=np.int64)
+    level[by_weight] = np.repeat(np.arange(len(levels) - 1), np.diff(levels))
+    free = given.has[given.type_of_node]
+    # Untouched pages of it cost nothing.
+    most = int(np.minimum(given.chunks, nodes)[given.shape].sum())
+    shapes = records(
+        Shape,
+        len(given.chunks),
+        chunks=given.chunks,
+        per_node=given.per_node,
+        least_nodes=given.least_nodes,
+        exclusive=given.exclusive,
+    )
+    return Places(
+        *(given.has, given.type_of_node, given.each, given.allowed, given.shape),
+        by_weight=frozen(by_weight),
+        levels=frozen(levels),
+        level=frozen(level),
+        one_level=frozen(np.array([0, nodes])),
+        shapes=shapes,
+        numbers=record(Numbers),
+        waiting=np.zeros(len(given.chunks), dtype=np.int64),
+        free=free,
+        occupants=np.zeros(nodes, dtype=np.int64),
+        later=free.copy(),
+        later_occupants=np.zeros(nodes, dtype=np.int64),
+        room=np.zeros(nodes, dtype=np.int64),
+        heap=records(Entry, nodes),
+        first=np.zeros(num_jobs, dtype=np.int64),
+        count=np.zeros(num_jobs, dtype=np.int64),
+        node=np.empty(most, dtype=np.int64),
+        chunks=np.empty(most, dtype=np.int64),
+        plan_node=np.empty(nodes, dtype=np.int64),
+        plan_chunks=np.empty(nodes, dtype=np.int64),
+    )
+
+
+def choice_of(given: PackedPlaces, choice: NodeChoice) -> Choice:
+    """Return a rule of choice for kernels."""
+    cpus, memory, gpus = (given.names.index(name) if name in given.names else -1 for name in _LOOKED_AT)
+    each, allowed, share = _typical(given)
+    return Choice(
+        _CODES[choice],
+        cpus if cpus >= 0 or not given.names else 0,
+        memory,
+        gpus if gpus >= 0 else len(given.names) - 1,
+        frozen(given.has.max(axis=0).astype(np.float64)),
+        *(each, allowed, share),
+    )
+
+
+#: The names of processors, memory and what FGD saves.
+_LOOKED_AT: Final = ("cpus", "mem", "gpus")
+
+
+def _typical(given: PackedPlaces) -> tuple[IntArray, BoolArray, FloatArray]:
+    """Return what typical jobs take, where they may run, and their shares; the commonest first.
+
+    Of equally many, those come first that take less of the first resource in which they differ; then those
+    that may run anywhere; then those that may not run on the last type of node in which they differ.
+    """
+    resources = len(given.names)
+    rows = np.column_stack([given.each, ~given.allowed.all(axis=1), given.allowed[:, ::-1]])
+    jobs = np.bincount(given.shape, minlength=len(rows))
+    kinds, kind = np.unique(rows, axis=0, return_inverse=True)
+    counts = np.bincount(kind.reshape(-1), weights=jobs, minlength=len(kinds))
+    order = np.argsort(-counts, kind="stable")
+    enough = int(np.searchsorted(np.cumsum(counts[order]), _TYPICAL * counts.sum())) + 1
+    order = order[:enough]
+    each, allowed = kinds[order, :resources], kinds[order, :resources:-1] > 0
+    share = counts[order] / counts[order].sum() if len(order) else counts
+    return tuple(frozen(np.ascontiguousarray(part)) for part in (each, allowed, share))  # type: ignore[return-value]  # of these three
+
+
+def pieces_of(places: Places) -> Pieces:
+    """Return where jobs have run, in the order of jobs and nodes."""
+    offsets = np.zeros(len(places.count) + 1, dtype=np.int64)
+    np.cumsum(places.count, out=offsets[1:])
+    job = np.repeat(np.arange(len(places.count)), places.count)
+    rows = np.arange(offsets[-1]) - offsets[job] + places.first[job]
+    rows = rows[np.lexsort((places.node[rows], job))]
+    return Pieces(frozen(offsets), frozen(places.node[rows]), frozen(places.chunks[rows]))
