@@ -335,6 +335,9 @@ class Fcfs(QueueSolver):
     moldable
         On how many nodes a moldable job starts: ``max``: on as many as are free, within its range;
         ``min``: on the fewest that it allows.
+    choice
+        On which nodes a job starts where nodes are places (`allocsolve.model.WorkloadProblem.node_types`),
+        see `allocsolve.heuristics.workload.places.NodeChoice`.
 
     Notes
     -----
@@ -350,11 +353,12 @@ class Fcfs(QueueSolver):
     """
 
     moldable: Literal["max", "min"] = "max"
+    choice: NodeChoice = "first"
 
     @property
     def queue_policy(self) -> QueuePolicy:
         """What the loop of events takes."""
-        return QueuePolicy(queue_rule(FCFS, self.moldable))
+        return QueuePolicy(queue_rule(FCFS, self.moldable), choice=self.choice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +369,7 @@ class FirstFit(QueueSolver):
 
     Parameters
     ----------
-    moldable
+    moldable, choice
         As of `Fcfs`.
 
     Notes
@@ -383,11 +387,12 @@ class FirstFit(QueueSolver):
     """
 
     moldable: Literal["max", "min"] = "max"
+    choice: NodeChoice = "first"
 
     @property
     def queue_policy(self) -> QueuePolicy:
         """What the loop of events takes."""
-        return QueuePolicy(queue_rule(FIRST_FIT, self.moldable))
+        return QueuePolicy(queue_rule(FIRST_FIT, self.moldable), choice=self.choice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,6 +443,8 @@ class Easy(QueueSolver):
         the next job is passed over; one call an event. ``hpcopt``: no extra nodes, true ends of running
         jobs, and no reservation in a call in which the head starts. ``raps``: no extra nodes, and running
         jobs are taken to end in the order of their limits.
+    choice
+        As of `Fcfs`.
 
     Notes
     -----
@@ -449,6 +456,12 @@ class Easy(QueueSolver):
     job starts if it can and the head still can then. A moldable job starts on the most nodes that it can keep
     until its expected end. With closed windows no job may run longer than its estimate, so none are learned;
     `like` ``hpcopt``, ``raps`` and ``mjs2023`` are for plain machines.
+
+    Where nodes are places, the shadow time is the earliest expected end of a running job at which the head
+    fits what is free then. The head is planned there on the nodes on which least of it would fit now, the
+    first by id among equals, and is planned anew when somebody has started. A later job that ends after the
+    shadow time starts on what is free both now and, beside that plan, then. On whole nodes of one type this
+    is the EASY above. `reservations` is 1 there.
 
     *Guarantee*: feasible. With order ``submission``, estimates that are no less than run times, and without
     `like`, no job that has once been the head starts after its shadow time at that moment; exactly the jobs
@@ -480,6 +493,7 @@ class Easy(QueueSolver):
     coalesce: bool = True
     like: Preset = ""
     reservations: Annotated[int, Within(1)] | Literal["all"] = 1
+    choice: NodeChoice = "first"
 
     def __post_init__(self) -> None:
         Options.__post_init__(self)
@@ -508,7 +522,7 @@ class Easy(QueueSolver):
             learning=self.estimate == "user-average",
             reservations=ALL_JOBS if self.reservations == "all" else min(self.reservations, ALL_JOBS),
         )
-        return QueuePolicy(rule, self.estimate, self.estimate, self.coalesce)
+        return QueuePolicy(rule, self.estimate, self.estimate, self.coalesce, self.choice)
 
 
 def queue_rule(
