@@ -258,22 +258,20 @@ class Jobs(Keyed, Sequence[Job]):
             exclusive=exclusive,
             types=types,
         )
-        sizes = {"min_nodes": min_nodes, "max_nodes": max_nodes}
         if listed is not None:
             needed = self.chunks.least_nodes(needed, listed)
-            for name, given in sizes.items():
-                if given is not None:
-                    sizes[name] = self.chunks.least_nodes(counts_column(name, given), listed)
+            if min_nodes is not None:
+                min_nodes = self.chunks.least_nodes(counts_column("min_nodes", min_nodes), listed)
+            if max_nodes is not None:
+                max_nodes = self.chunks.least_nodes(counts_column("max_nodes", max_nodes), listed)
         laws = packed_speedups(self.speedups, needed)
         if self.evolutions:
             kinds = _with_evolving(kinds, self.evolutions)
         packed = PackedJobs(
             submit=starts,
             nodes=needed,
-            **{
-                name: self._limits(needed, side) if given is None else counts_column(name, given)
-                for side, (name, given) in enumerate(sizes.items())
-            },
+            min_nodes=self._limits(needed, 0) if min_nodes is None else counts_column("min_nodes", min_nodes),
+            max_nodes=self._limits(needed, 1) if max_nodes is None else counts_column("max_nodes", max_nodes),
             runtime=lengths,
             estimate=frozen(np.where(np.isnan(self.limit), DEFAULT_LIMIT_FACTOR * lengths, self.limit))
             if len(lengths) == len(self.limit)

@@ -54,12 +54,12 @@ class NodeType:
 
     name: str
     count: int
-    has: Amounts | Mapping[str, int] = ()
+    has: Amounts | Mapping[str, int]
     weight: int = 0
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.name, str) and self.name) or "|" in self.name:
+        if not instance("node type: the name", self.name, str) or "|" in self.name:
             raise InvalidProblem(f"node type: the name {shown(self.name)} is not a text without |")
         place = f"node type {self.name!r}"
         count = in_range(f"{place}: count", integer(f"{place}: count", self.count), 1, MAX_PLACES)
@@ -70,6 +70,9 @@ class NodeType:
             instance(f"{place}: name", name, str)
         if len(set(names)) not in {0, count} or len(names) not in {0, count}:
             raise InvalidProblem(f"{place}: {len(set(names))} different names for {count} nodes")
+        for name in names:
+            if not (name.isprintable() and name) or {*name} & {*" ,[]"}:
+                raise InvalidProblem(f"{place}: {shown(name)} is no name of a node")
         object.__setattr__(self, "count", count)
         object.__setattr__(self, "weight", weight)
         object.__setattr__(self, "has", tuple(pair for pair in has if pair[1]))
@@ -95,7 +98,7 @@ def checked_types(given: object, resources: Amounts) -> tuple[NodeType, ...]:
             if name in nodes:
                 raise InvalidProblem(f"node type {each.name!r}: the node {name!r} stands twice")
             nodes.add(name)
-        for name, amount in each.has:
+        for name, amount in dict(each.has).items():
             if name in taken:
                 raise InvalidProblem(f"node type {each.name!r}: the name {name!r} of a resource is taken")
             totals[name] = totals.get(name, 0) + amount * each.count
@@ -112,7 +115,7 @@ def num_places(types: Sequence[NodeType]) -> int:
 
 def resource_names(types: Iterable[NodeType]) -> tuple[str, ...]:
     """Return what nodes have: ``cpus``, ``mem`` and ``gpus`` first, the others by name."""
-    names = {name for each in types for name, _ in each.has}
+    names = {name for each in types for name in dict(each.has)}
     first = [name for name in ("cpus", "mem", "gpus") if name in names]
     return (*first, *sorted(names - {*first}))
 

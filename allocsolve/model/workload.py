@@ -358,6 +358,10 @@ class WorkloadSchedule(OfArrays):
         Shape (pieces,), seconds.
     nodes
         Shape (pieces,).
+    place_offsets, place_nodes, place_chunks
+        Where pieces lie if nodes are places: piece ``p`` has ``place_chunks`` chunks on each of the nodes
+        ``place_nodes``, both at ``place_offsets[p]:place_offsets[p + 1]``, and `nodes` says how many nodes
+        these are. None if no piece says it.
 
     Examples
     --------
@@ -372,6 +376,9 @@ class WorkloadSchedule(OfArrays):
     starts: FloatArray
     ends: FloatArray
     nodes: IntArray
+    place_offsets: IntArray | None = None
+    place_nodes: IntArray | None = None
+    place_chunks: IntArray | None = None
 
     def __post_init__(self) -> None:
         for name in ("offsets", "nodes"):
@@ -385,6 +392,22 @@ class WorkloadSchedule(OfArrays):
         if shapes != {(int(offsets[-1]),)}:
             msg = f"starts, ends and nodes of the shapes {sorted(shapes)} for {offsets[-1]} pieces"
             raise InvalidAnswer(msg)
+        self._check_places()
+
+    def _check_places(self) -> None:
+        names = ("place_offsets", "place_nodes", "place_chunks")
+        given = [getattr(self, name) for name in names]
+        if all(column is None for column in given):
+            return
+        if any(column is None for column in given):
+            raise InvalidAnswer(f"{', '.join(names)} are given together or not at all")
+        offsets, nodes, chunks = (packed_integers(*pair) for pair in zip(given, names, strict=True))
+        rising = offsets.shape == (len(self.nodes) + 1,) and offsets[0] == 0 and (np.diff(offsets) >= 0).all()
+        if not rising or not nodes.shape == chunks.shape == (int(offsets[-1]),):
+            shapes = f"{offsets.shape}, {nodes.shape} and {chunks.shape}"
+            raise InvalidAnswer(f"places of the shapes {shapes} for {len(self.nodes)} pieces")
+        for name, column in zip(names, (offsets, nodes, chunks), strict=True):
+            object.__setattr__(self, name, column)
 
     @classmethod
     def of(
@@ -405,6 +428,26 @@ class WorkloadSchedule(OfArrays):
             idx = int(np.argmax(np.isnan(times)))
             raise InvalidAnswer(f"job {problem.jobs.names[idx]!r} cannot run on {nodes[idx]} nodes")
         return cls(frozen(np.arange(len(begins) + 1)), begins, begins + times, nodes)
+
+    @classmethod
+    def on_places(
+        cls, problem: WorkloadProblem, starts: object, offsets: object, nodes: object, chunks: object
+    ) -> WorkloadSchedule:
+        """Build a schedule on nodes that are places.
+
+        Job ``j`` starts at ``starts[j]`` seconds, and has ``chunks`` chunks on each of the nodes ``nodes``,
+        both at ``offsets[j]:offsets[j + 1]``. `InvalidAnswer` if shapes differ; the judge says the rest.
+        """
+        begins, at = times_column("starts", starts), packed_integers(offsets, "offsets")
+        if begins.shape != (len(problem.jobs),) or at.shape != (len(begins) + 1,):
+            raise InvalidAnswer(f"{begins.shape} starts and {at.shape} offsets for {len(problem.jobs)} jobs")
+        return cls(
+            frozen(np.arange(len(begins) + 1)),
+            begins,
+            begins + problem.jobs.packed.runtime,
+            frozen(np.diff(at)),
+            *(at, packed_integers(nodes, "nodes"), packed_integers(chunks, "chunks")),
+        )
 
     def pieces(self, job_idx: int) -> tuple[tuple[float, float, int], ...]:
         """Return start and end (seconds) and nodes of each piece of a job."""

@@ -23,6 +23,16 @@ from allocsolve.instances.formats.own.workload_machine import (
     requirement_columns,
     windows_of,
 )
+from allocsolve.instances.formats.own.workload_places import (
+    PLACE_FIELDS,
+    Places,
+    add_chunks,
+    chunk_columns,
+    fewest_nodes,
+    places_texts,
+    type_values,
+    types_of,
+)
 from allocsolve.instances.formats.own.workload_schema import problem_fields, schedule_fields
 from allocsolve.model import (
     ALL_SIZES,
@@ -161,7 +171,7 @@ def encode_speedup(law: Speedup) -> Document:
 
 _REQUIRED: Final = ("submit", "nodes", "runtime")
 #: Of these the columns are read at a glance.
-_RIGID: Final = {*_REQUIRED, "name", "limit", "user", "weight", *REQUIREMENT_FIELDS}
+_RIGID: Final = {*_REQUIRED, "name", "limit", "user", "weight", *REQUIREMENT_FIELDS, *PLACE_FIELDS}
 #: The types of their numbers.
 _NUMBERS: Final[dict[str, set[type]]] = {
     "submit": {int, float},
@@ -174,17 +184,22 @@ _NUMBERS: Final[dict[str, set[type]]] = {
 
 def _problem_of(
     check: Checker,
-    num_nodes: int,
     jobs: list[Document] | Jobs,
     closed: list[Document],
+    node_types: list[Document],
+    num_nodes: int | None = None,
     **more: Any,  # noqa: ANN401 - fields that the model takes as they are
 ) -> WorkloadProblem | None:
     """Return the problem; None, with the faults noted, if fields contradict each other."""
-    listed = jobs if isinstance(jobs, Jobs) else _jobs_of(check, jobs, num_nodes)
+    types = types_of(check, node_types)
+    there = sum(fields["count"] for fields in node_types) if num_nodes is None else num_nodes
+    if not there:
+        check.add("num_nodes", "missing")
+    listed = jobs if isinstance(jobs, Jobs) or not there else _jobs_of(check, jobs, there)
     windows = windows_of(check, closed)
-    if check.faults or listed is None:
+    if check.faults or not isinstance(listed, Jobs):
         return None
-    return WorkloadProblem(num_nodes, listed, closed=windows, **more)
+    return WorkloadProblem(there, listed, closed=windows, node_types=types, **more)
 
 
 def _faultless_jobs(listed: Any) -> Jobs | None:  # noqa: ANN401 - JSON
@@ -208,10 +223,11 @@ def _faultless_jobs(listed: Any) -> Jobs | None:  # noqa: ANN401 - JSON
         if None in columns["names"]:
             columns["names"] = [job.get("name", f"j{idx}") for idx, job in enumerate(listed)]
     asked = requirement_columns(listed) if names & {*REQUIREMENT_FIELDS} else {}
-    if asked is None:
+    held = chunk_columns(listed) if names & {*PLACE_FIELDS} else {}
+    if asked is None or held is None:
         return None
     try:
-        jobs = Jobs(**columns, **asked)
+        jobs = Jobs(**columns, **asked, **held)
     except (InvalidProblem, OverflowError):
         return None
     packed, more = jobs.packed, jobs.requirements
@@ -245,6 +261,8 @@ def _job_of(check: Checker, fields: Document, place: str, num_nodes: int) -> Doc
     evolution = _evolution_of(check, fields, place)
     cost = _reconfiguration_of(check, fields, place)
     stated, where = evolution or speedup, f"{place}.{'profile' if evolution else 'speedup.table'}"
+    if (fewest := fewest_nodes(check, fields, place)) is not None:
+        fields = {**fields, "nodes": fewest, "min_nodes": fewest, "max_nodes": fewest}
     nodes, runtime = _reference(check, fields, place, stated, cost)
     low, high = stated_range(nodes, stated)
     if high > num_nodes and "max_nodes" not in fields and fields.get("nodes", 1) <= num_nodes:
@@ -255,7 +273,7 @@ def _job_of(check: Checker, fields: Document, place: str, num_nodes: int) -> Doc
     limit, boost = fields["limit"], fields["boost"]
     plain = ("submit", "user", "weight", "kind", "points", "size_set", "needs", "partition", "eligible")
     return {
-        **{name: fields[name] for name in plain},
+        **{name: fields[name] for name in (*plain, *PLACE_FIELDS)},
         "nodes": nodes,
         "runtime": runtime,
         "limit": np.nan if limit is None else limit,
@@ -337,9 +355,11 @@ def _values_of(problem: WorkloadProblem) -> Document:
     for idx in np.flatnonzero(packed.size_step != ALL_SIZES).tolist():
         rows[idx]["size_set"] = size_set(packed.size_step[idx])
     add_evolving(jobs, rows)
+    add_chunks(problem, rows)
     return {
         "name": problem.name,
         "num_nodes": problem.num_nodes,
+        **type_values(problem),
         **machine_values(problem, rows),
         "jobs": rows,
         "meta": dict(problem.meta),
@@ -365,19 +385,33 @@ def _schedule_of(check: Checker, problem: WorkloadProblem, jobs: list[Document])
     for name, idx in index.items():
         if pieces[idx] is None:
             check.add("jobs", f"{show(name)} is missing")
-    return None if check.faults else _schedule_of_pieces([listed or [] for listed in pieces])
+    return None if check.faults else _schedule_of_pieces(check, problem, [listed or [] for listed in pieces])
 
 
-def _schedule_of_pieces(pieces: Sequence[Sequence[Sequence[float]]]) -> WorkloadSchedule:
+def _schedule_of_pieces(
+    check: Checker, problem: WorkloadProblem, pieces: Sequence[Sequence[Sequence[Any]]]
+) -> WorkloadSchedule | None:
     offsets: IntArray = np.zeros(len(pieces) + 1, dtype=np.int64)
     np.cumsum([len(mine) for mine in pieces], out=offsets[1:])
     rows = [*chain.from_iterable(pieces)]
     starts, ends, nodes = zip(*rows, strict=True) if rows else ((), (), ())
+    where: dict[str, IntArray] = {}
+    if str in set(map(type, nodes)):
+        places = Places(check, problem)
+        owners = np.repeat(np.arange(len(pieces)), np.diff(offsets)).tolist()
+        nodes = tuple(
+            places.add(f"job {show(problem.jobs.names[job])}", said)
+            for job, said in zip(owners, nodes, strict=True)
+        )
+        if check.faults:
+            return None
+        where = places.columns()
     return WorkloadSchedule(
         offsets,
         np.array(starts, dtype=np.float64),
         np.array(ends, dtype=np.float64),
         np.array(nodes, dtype=np.int64),
+        **where,
     )
 
 
@@ -394,10 +428,10 @@ def _sound_jobs(items: Any, _problem: WorkloadProblem) -> list[Document] | None:
     if set(map(type, rows)) - {list} or set(map(len, rows)) - {3}:
         return None
     starts, ends, nodes = zip(*rows, strict=True) if rows else ((), (), ())
-    if set(map(type, starts + ends)) - {int, float} or set(map(type, nodes)) - {int}:
+    if set(map(type, starts + ends)) - {int, float} or set(map(type, nodes)) - {int, str}:
         return None
     are_in_range = all(-MAX_INTEGER <= time <= MAX_INTEGER for time in starts + ends) and all(
-        0 <= size <= MAX_INTEGER for size in nodes
+        type(size) is str or 0 <= size <= MAX_INTEGER for size in nodes
     )
     return list(items) if are_in_range else None
 
@@ -407,7 +441,10 @@ def schedule_values(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Doc
     if len(schedule.offsets) != len(problem.jobs) + 1:
         raise InvalidAnswer(f"{len(schedule.offsets) - 1} scheduled jobs for {len(problem.jobs)} submitted")
     starts, ends = plain_numbers(schedule.starts), plain_numbers(schedule.ends)
-    rows = [[*row] for row in zip(starts, ends, schedule.nodes.tolist(), strict=True)]
+    nodes: list[Any] = schedule.nodes.tolist()
+    if schedule.place_nodes is not None:
+        nodes = [where or count for where, count in zip(places_texts(schedule), nodes, strict=True)]
+    rows = [[*row] for row in zip(starts, ends, nodes, strict=True)]
     bounds = schedule.offsets.tolist()
     return {
         "jobs": [

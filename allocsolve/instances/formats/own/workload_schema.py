@@ -9,6 +9,7 @@ from allocsolve.instances.formats.schema import (
     amounts,
     cells,
     choice,
+    flag,
     listing,
     maybe,
     real,
@@ -38,7 +39,13 @@ def problem_fields() -> Fields:
     return Fields(
         "A workload: jobs that are submitted over time to a cluster",
         {
-            "num_nodes": whole(1, "nodes of the cluster"),
+            "num_nodes": whole(1, "nodes of the cluster; if left out, those of `node_types`"),
+            "node_types": listing(
+                reference("node_type"),
+                "if there are any, nodes are places, each with its own amounts, and all jobs are rigid; "
+                "node ids are 0.. in the order of the types",
+                default=[],
+            ),
             "resources": amounts(
                 whole(1), "counted resources beside the nodes: how much there is of each", default={}
             ),
@@ -50,10 +57,13 @@ def problem_fields() -> Fields:
             ),
             "jobs": listing(job, "each with these fields"),
         },
-        ("num_nodes", "jobs"),
+        ("jobs",),
         (
+            "num_nodes is there unless node_types say it, and names of types and of nodes are distinct",
             "no job has more nodes than num_nodes, nor needs more of a resource than there is",
             "names of jobs are distinct",
+            "a job with chunks, each, per_node, exclusive or types is rigid and has node_types to lie on",
+            "no job has parts of chunks without chunks, or needs more than empty nodes have room for",
             "nodes and runtime are there unless speedup, phases or profile say them",
             "nodes and runtime agree with what speedup, phases or profile say",
             "min_nodes <= nodes <= max_nodes, all of them sizes of size_set",
@@ -65,8 +75,46 @@ def problem_fields() -> Fields:
             "a closed window ends after its start and closes what there is",
             "sums of times, and of nodes times run times, are small enough to be counted",
         ),
-        {"job": record(_job(), ("submit",)), "speedup": _speedup()},
+        {"job": record(_job(), ("submit",)), "speedup": _speedup(), "node_type": _node_type()},
     )
+
+
+def _node_type() -> Document:
+    return record(
+        {
+            "name": text("of the type", minLength=1),
+            "count": whole(1, "how many nodes there are of it"),
+            "has": amounts(
+                whole(0), "what there is on each node, by name; rules that look at processors look at `cpus`"
+            ),
+            "weight": whole(0, "nodes of the least weight are taken first", default=0),
+            "names": listing(text(), "of its nodes, such as `n[001-360]`, for people", default=[]),
+        },
+        ("name", "count", "has"),
+    )
+
+
+def _chunks() -> dict[str, Document]:
+    return {
+        "chunks": maybe(
+            whole(
+                1,
+                "of how many equal chunks it is made, each on one node; null: whole nodes, `nodes` of them",
+                title="the number of chunks, of one kind only,",
+            )
+        ),
+        "each": maybe(
+            amounts(
+                whole(0, title="an amount, of whole devices,"),
+                "how much a chunk takes of what its node has, by name",
+            )
+        ),
+        "per_node": maybe(whole(1, "the most chunks on a node; null: any number")),
+        "exclusive": flag("whether it has its nodes for itself, all of each of them"),
+        "types": maybe(
+            listing(text(), "the types of nodes that it may use; null: any", minItems=1, uniqueItems=True)
+        ),
+    }
 
 
 def _job() -> dict[str, Document]:
@@ -76,7 +124,7 @@ def _job() -> dict[str, Document]:
         "nodes": whole(
             1,
             "how many nodes it holds, or those to which "
-            "`runtime` refers; those of the first step of `profile`",
+            "`runtime` refers; those of the first step of `profile`; of a job of chunks, the fewest",
         ),
         "runtime": real(
             0,
@@ -91,7 +139,7 @@ def _job() -> dict[str, Document]:
         "min_nodes": whole(
             1,
             "the fewest nodes of a job that is not rigid; if "
-            "left out, those of its profile or table, or `nodes`",
+            "left out, those of its profile or table, or `nodes`; of a job of chunks, the same as `nodes`",
         ),
         "max_nodes": whole(1, "the most nodes of a job that is not rigid, likewise"),
         "speedup": reference("speedup"),
@@ -136,6 +184,7 @@ def _job() -> dict[str, Document]:
         "boost": maybe(
             real(-MAX_INTEGER, "its head start: in the queue it counts as submitted so many seconds earlier")
         ),
+        **_chunks(),
         "release_delay": maybe(real(0, "of `phases`: seconds after which an idle node is given back")),
         "expand_limit": maybe(
             real(1, "of a `profile`: how many times its seconds a step may hold its nodes; null: no limit")
@@ -180,14 +229,19 @@ def _speedup() -> Document:
     return maybe(law)
 
 
+def _held() -> Document:
+    return {"anyOf": [whole(0, title="nodes"), text(title="nodes")]}
+
+
 def schedule_fields() -> Fields:
     """Return what a schema says of a schedule."""
     time = real(-MAX_INTEGER)
     job = {
         "name": text("of a job of the problem"),
         "pieces": listing(
-            cells({**time, "title": "start"}, {**time, "title": "end"}, whole(0, title="nodes")),
-            "`[start, end, nodes]`, in order of time",
+            cells({**time, "title": "start"}, {**time, "title": "end"}, _held()),
+            "`[start, end, nodes]`, in order of time; where nodes are places, `nodes` is a text such as "
+            "`3-6,9*2`: a chunk on each of the nodes 3 to 6, two on node 9",
         ),
     }
     return Fields(
