@@ -30,6 +30,9 @@ FGD_SCORES: Final = 6
 DOT: Final = 7
 LATE: Final = 8
 
+#: Sums of shares are not exact: keys that are equal when multiplied by this and rounded are equal.
+_EQUAL: Final = 1e9
+
 
 class Shape(Record):
     """What jobs of a shape hold, and how much room there is for one now if there are any in the queue."""
@@ -82,7 +85,8 @@ class Places(NamedTuple):
     numbers: Numbers
     #: Shape (shapes,): those in the queue come first.
     waiting: IntArray
-    #: Shape (nodes, resources) and (nodes,): what is free now, and how many jobs are on each node.
+    #: Shape (nodes, resources) and (nodes,): what is free now, and how many jobs are on each node; -1 if one
+    #: is there that is exclusive.
     free: IntArray
     occupants: IntArray
     #: The same at the shadow time of the head, beside its plan.
@@ -122,8 +126,8 @@ class Choice(NamedTuple):
 @inner_kernel
 def chunks_on(places: Places, free: IntArray, occupants: IntArray, shape: int, node: int) -> int:
     """Return for how many chunks of a shape a node has room. O(resources)."""
-    row = places.shapes[shape]
-    if not places.allowed[shape, places.type_of_node[node]] or (row.exclusive and occupants[node]):
+    row, there = places.shapes[shape], occupants[node]
+    if not places.allowed[shape, places.type_of_node[node]] or there < 0 or (row.exclusive and there):
         return 0
     room = row.per_node
     for resource in range(free.shape[1]):
@@ -191,9 +195,9 @@ def _key(places: Places, choice: Choice, rule: int, node: int, shape: int, chunk
         before = _fragments(places, choice, node, shape, 0, whole)
         key = _fragments(places, choice, node, shape, chunks, whole) - before
         if whole:
-            return -float(math.floor(100.0 / (1.0 + math.exp(key))))
-    # Sums of shares are not exact: what differs by less than this is equal.
-    return float(math.floor(key * 1e9 + 0.5))
+            growth = math.floor(key * _EQUAL + 0.5) / _EQUAL
+            return -float(math.floor(100.0 / (1.0 + math.exp(growth))))
+    return float(math.floor(key * _EQUAL + 0.5))
 
 
 @inner_kernel

@@ -45,12 +45,13 @@ def hold(
     places: Places, free: IntArray, occupants: IntArray, shape: int, node: int, chunks: int, sign: int
 ) -> None:
     """Let a job of a shape hold chunks on a node, or (sign -1) give them back; an exclusive one holds all."""
-    occupants[node] += sign
     if places.shapes[shape].exclusive:
+        occupants[node] -= sign
         kind = places.type_of_node[node]
         for resource in range(free.shape[1]):
             free[node, resource] -= sign * places.has[kind, resource]
     else:
+        occupants[node] += sign
         for resource in range(free.shape[1]):
             free[node, resource] -= sign * chunks * places.each[shape, resource]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -26,13 +25,13 @@ from allocsolve.heuristics.workload._kernels_places import run_on_places
 from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS, FIRST_FIT
 from allocsolve.kernels.heap import Entry
 from allocsolve.kernels.records import record, records
-from allocsolve.model import frozen, packed_places
+from allocsolve.model import WorkloadSchedule, frozen, packed_places
 from allocsolve.simulation.kernels import initial_state
+from allocsolve.simulation.outcome import Simulation, log_of
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
     from allocsolve.model import BoolArray, FloatArray, IntArray, PackedPlaces, WorkloadProblem
-    from allocsolve.simulation.kernels import State
 
 #: On which nodes a job starts, where nodes are places; on a machine of equal nodes that are counted it
 #: changes nothing.
@@ -80,28 +79,19 @@ _CODES: Final[dict[NodeChoice, int]] = {
 _TYPICAL: Final = 0.95
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pieces:
-    """Where jobs have run: those of job ``j`` are the rows ``offsets[j]:offsets[j + 1]``, by node.
-
-    Of each row a node, and how many chunks were there.
-    """
-
-    offsets: IntArray
-    node: IntArray
-    chunks: IntArray
-
-
 def simulate_on_places(
     problem: WorkloadProblem, rule: QueueRule, estimates: Estimates, choice: NodeChoice, *, coalesce: bool
-) -> tuple[State, Pieces]:
-    """Run a workload to its end; return the state of the engine, and where jobs have run.
+) -> Simulation:
+    """Run a workload to its end, with the reasons of all starts.
 
     O(queue) for each event, and O(nodes x resources + nodes of the job x shapes of jobs in the queue) for
     each start. `UnsupportedProblem` if the policy is not made for places, or there are counted resources.
     """
     if rule.kind not in {FCFS, FIRST_FIT, EASY}:
-        msg = "the workload has nodes that are places, for which only fcfs, first-fit and easy are made"
+        msg = (
+            "the nodes of the workload are places (node_types): only fcfs, first-fit and easy with one "
+            "reservation are made for them"
+        )
         raise UnsupportedProblem(msg)
     if problem.resources:
         raise UnsupportedProblem("counted resources beside nodes that are places are not taken into account")
@@ -111,7 +101,8 @@ def simulate_on_places(
     given = packed_places(problem)
     places = new_places(given)
     run_on_places(jobs, state, estimates, rule, coalesce, places, choice_of(given, choice), packed.submit)
-    return state, pieces_of(places)
+    schedule = WorkloadSchedule.on_places(problem, state.job["start"], *pieces_of(places))
+    return Simulation(schedule, log_of(state))
 
 
 def new_places(given: PackedPlaces) -> Places:
@@ -194,11 +185,11 @@ def _typical(given: PackedPlaces) -> tuple[IntArray, BoolArray, FloatArray]:
     return tuple(frozen(np.ascontiguousarray(part)) for part in (each, allowed, share))  # type: ignore[return-value]  # of these three
 
 
-def pieces_of(places: Places) -> Pieces:
-    """Return where jobs have run, in the order of jobs and nodes."""
+def pieces_of(places: Places) -> tuple[IntArray, IntArray, IntArray]:
+    """Return where jobs have run: job ``j`` at ``offsets[j]:offsets[j + 1]`` of nodes, by id, and chunks."""
     offsets = np.zeros(len(places.count) + 1, dtype=np.int64)
     np.cumsum(places.count, out=offsets[1:])
     job = np.repeat(np.arange(len(places.count)), places.count)
     rows = np.arange(offsets[-1]) - offsets[job] + places.first[job]
     rows = rows[np.lexsort((places.node[rows], job))]
-    return Pieces(frozen(offsets), frozen(places.node[rows]), frozen(places.chunks[rows]))
+    return frozen(offsets), frozen(places.node[rows]), frozen(places.chunks[rows])

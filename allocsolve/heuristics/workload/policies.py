@@ -139,8 +139,7 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
     _check(problem, rule, estimates)
     rules.check(problem, answers=False)
     if problem.node_types:
-        state, _ = simulate_on_places(problem, rule, estimates, policy.choice, coalesce=rules.coalesce)
-        return Simulation(schedule_of(state), log_of(state))
+        return simulate_on_places(problem, rule, estimates, policy.choice, coalesce=rules.coalesce)
     given = policy.given(problem)
     jobs, machine, free = given.jobs, given.machine, given.free if policy.plans else None
     state = given.state(problem, None, ordered=rule.kind in _ORDERED)
