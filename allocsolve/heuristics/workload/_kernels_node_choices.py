@@ -19,16 +19,21 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import BoolArray, IntArray
     from allocsolve.model.columns import FloatArray
 
-#: Codes of the rules. `LATE`, for plans, takes the nodes on which least of a job fits now, and no weights.
+#: Codes of the rules, in the order of `allocsolve.heuristics.workload.places.NODE_CHOICES`. `LATE` is for
+#: plans: it takes the nodes on which least of a job fits now, whatever their weights.
 FIRST: Final = 0
 BEST_FIT: Final = 1
-LEAST_LOADED: Final = 2
-MOST_ALLOCATED: Final = 3
-SLURM_RUNS: Final = 4
-FGD: Final = 5
-FGD_SCORES: Final = 6
-DOT: Final = 7
+SLURM_RUNS: Final = 2
+LEAST_LOADED: Final = 3
+MOST_ALLOCATED: Final = 4
+DOT: Final = 5
+FGD: Final = 6
+FGD_SCORES: Final = 7
 LATE: Final = 8
+
+#: Of `Places.free` and `Places.occupants`: now, and at the shadow time of the head, beside its plan.
+NOW: Final = 0
+LATER: Final = 1
 
 #: Sums of shares are not exact: keys that are equal when multiplied by this and rounded are equal.
 _EQUAL: Final = 1e9
@@ -61,7 +66,7 @@ class Numbers(Record):
     used: int
     #: Number of nodes of the plan of the head, and of all plans so far.
     planned: int
-    plan: int
+    plans: int
 
 
 class Places(NamedTuple):
@@ -79,32 +84,27 @@ class Places(NamedTuple):
     by_weight: IntArray
     levels: IntArray
     level: IntArray
-    #: Shape (2,): the same if all weights are equal; read-only.
+    #: Shape (2,): the levels if all weights are equal; read-only.
     one_level: IntArray
     shapes: Records[Shape]
     numbers: Numbers
     #: Shape (shapes,): those in the queue come first.
     waiting: IntArray
-    #: Shape (nodes, resources) and (nodes,): what is free now, and how many jobs are on each node; -1 if one
-    #: is there that is exclusive.
+    #: Shape (2, nodes, resources) and (2, nodes): what is free, and how many jobs are on each node, -1 if one
+    #: is there that is exclusive; `NOW` and `LATER`.
     free: IntArray
     occupants: IntArray
-    #: The same at the shadow time of the head, beside its plan.
-    later: IntArray
-    later_occupants: IntArray
     #: Shape (nodes,): the room for chunks of the job that is looked at.
     room: IntArray
-    #: Shape (nodes,): candidates by (key, id).
+    #: Shape (nodes,): candidates by (key, id), and where they stand on the heap: empty, as nobody asks.
     heap: Records[Entry]
+    heap_places: IntArray
     #: Shape (jobs,): the pieces of a job that has started are ``first:first + count``.
     first: IntArray
     count: IntArray
-    #: Shape (pieces,): a node, and how many chunks are on it.
+    #: Shape (pieces + nodes,): a node, and how many chunks are on it; the plan of the head comes last.
     node: IntArray
     chunks: IntArray
-    #: Shape (nodes,): those of the plan of the head.
-    plan_node: IntArray
-    plan_chunks: IntArray
 
 
 class Choice(NamedTuple):
@@ -124,14 +124,14 @@ class Choice(NamedTuple):
 
 
 @inner_kernel
-def chunks_on(places: Places, free: IntArray, occupants: IntArray, shape: int, node: int) -> int:
+def chunks_on(places: Places, when: int, shape: int, node: int) -> int:
     """Return for how many chunks of a shape a node has room. O(resources)."""
-    row, there = places.shapes[shape], occupants[node]
+    row, there = places.shapes[shape], places.occupants[when, node]
     if not places.allowed[shape, places.type_of_node[node]] or there < 0 or (row.exclusive and there):
         return 0
     room = row.per_node
-    for resource in range(free.shape[1]):
-        needed, left = places.each[shape, resource], free[node, resource]
+    for resource in range(places.free.shape[2]):
+        needed, left = places.each[shape, resource], places.free[when, node, resource]
         if needed > left:
             return 0
         if needed > 0 and left < room * needed:
@@ -148,13 +148,13 @@ def _fragments(places: Places, choice: Choice, node: int, shape: int, chunks: in
     """
     kind, saved, lost = places.type_of_node[node], choice.saved, 0.0
     gone = chunks > 0 and places.shapes[shape].exclusive
-    left = 0 if gone else places.free[node, saved] - chunks * places.each[shape, saved]
+    left = 0 if gone else places.free[NOW, node, saved] - chunks * places.each[shape, saved]
     for typical in range(len(choice.share)):
         fits = choice.typical_allowed[typical, kind]
         if whole and choice.typical_each[typical, saved] == 0:
             fits = False
-        for resource in range(places.free.shape[1]):
-            rest = 0 if gone else places.free[node, resource] - chunks * places.each[shape, resource]
+        for resource in range(places.free.shape[2]):
+            rest = 0 if gone else places.free[NOW, node, resource] - chunks * places.each[shape, resource]
             if choice.typical_each[typical, resource] > rest:
                 fits = False
         if not fits:
@@ -163,35 +163,35 @@ def _fragments(places: Places, choice: Choice, node: int, shape: int, chunks: in
 
 
 @inner_kernel
-def _key(places: Places, choice: Choice, rule: int, node: int, shape: int, chunks: int) -> float:
-    """Return the key of a node for a job that would have so many chunks on it: the least comes first."""
-    free, each, has = places.free, places.each, places.has
-    kind = places.type_of_node[node]
-    key = 0.0
+def _key(places: Places, choice: Choice, rule: int, shape: int, node: int) -> float:
+    """Return the key of a node that has room for a job: the least comes first."""
+    has, free, each = places.has, places.free, places.each
+    kind, key = places.type_of_node[node], 0.0
     if rule == LATE:
-        return float(chunks_on(places, free, places.occupants, shape, node))
+        return float(chunks_on(places, NOW, shape, node))
     if rule == LEAST_LOADED:
         if choice.cpus >= 0 and has[kind, choice.cpus]:
-            key = -free[node, choice.cpus] / has[kind, choice.cpus]
-    elif rule == BEST_FIT:
-        for resource in range(free.shape[1]):
-            if choice.largest[resource] > 0:
-                key += (free[node, resource] - each[shape, resource]) / choice.largest[resource]
-    elif rule == DOT:
-        for resource in range(free.shape[1]):
-            most = choice.largest[resource]
-            if most > 0:
-                key += free[node, resource] / most * each[shape, resource] / most
+            key = -free[NOW, node, choice.cpus] / has[kind, choice.cpus]
     elif rule == MOST_ALLOCATED:
         looked_at = 0
         for resource in (choice.cpus, choice.memory):
             if resource >= 0 and has[kind, resource]:
-                held = has[kind, resource] - free[node, resource] + each[shape, resource]
+                held = has[kind, resource] - free[NOW, node, resource] + each[shape, resource]
                 key -= held / has[kind, resource]
                 looked_at += 1
         key /= max(looked_at, 1)
+    elif rule == BEST_FIT:
+        for resource in range(has.shape[1]):
+            if choice.largest[resource] > 0:
+                key += (free[NOW, node, resource] - each[shape, resource]) / choice.largest[resource]
+    elif rule == DOT:
+        for resource in range(has.shape[1]):
+            most = choice.largest[resource]
+            if most > 0:
+                key += free[NOW, node, resource] / most * each[shape, resource] / most
     elif choice.saved >= 0:
         whole = rule == FGD_SCORES
+        chunks = min(places.room[node], places.shapes[shape].chunks)
         before = _fragments(places, choice, node, shape, 0, whole)
         key = _fragments(places, choice, node, shape, chunks, whole) - before
         if whole:
@@ -201,106 +201,92 @@ def _key(places: Places, choice: Choice, rule: int, node: int, shape: int, chunk
 
 
 @inner_kernel
-def _runs(places: Places, choice: Choice, shape: int, nodes: IntArray, chunks: IntArray, first: int) -> int:
+def _take(places: Places, shape: int, first: int, used: int, rest: int, node: int) -> int:
+    """Write a further node of a job, on which it gets as much as it can; return how many chunks."""
+    taken = min(places.room[node], rest - max(0, places.shapes[shape].least_nodes - used - 1))
+    places.node[first + used], places.chunks[first + used] = node, taken
+    return int(taken)
+
+
+@inner_kernel
+def _take_runs(places: Places, shape: int, cpus: int, first: int) -> int:
     """Choose nodes as Slurm does by default: from runs of nodes with room, of consecutive ids and one weight.
 
     Of the runs of the least weight it takes the first one that is enough and has the fewest free processors;
     if none is, all of the one that has most of them, and looks again. Where one more node is enough, it is
     the one of the run with the fewest free processors. O(nodes) for each run that is taken.
     """
-    room, level, free, cpus = places.room, places.level, places.free, choice.cpus
+    room, level, free = places.room, places.level, places.free
     rest, least, used = places.shapes[shape].chunks, places.shapes[shape].least_nodes, 0
     while rest:
-        begin = end = most = 0
-        found = enough = False
-        at = 0
+        begin = end = most = at = 0
+        enough = False
         while at < len(room):
             if not room[at]:
                 at += 1
                 continue
             last, processors, there = at, 0, 0
             while last < len(room) and room[last] and level[last] == level[at]:
-                processors += free[last, cpus] if cpus >= 0 else 0
+                processors += free[NOW, last, cpus] if cpus >= 0 else 0
                 there += room[last]
                 last += 1
             suffices = there >= rest and last - at >= least - used
             better = not enough
             if suffices == enough:
                 better = processors < most if enough else processors > most
-            if not found or level[at] < level[begin] or (level[at] == level[begin] and better):
-                begin, end, most, enough, found = at, last, processors, suffices, True
+            if begin == end or level[at] < level[begin] or (level[at] == level[begin] and better):
+                begin, end, most, enough = at, last, processors, suffices
             at = last
         single = -1
-        if least - used <= 1:
-            for node in range(begin, end):
-                if room[node] >= rest and (
-                    single < 0 or (cpus >= 0 and free[node, cpus] < free[single, cpus])
-                ):
-                    single = node
-        if single >= 0:
-            begin, end = single, single + 1
         for node in range(begin, end):
-            taken = min(room[node], rest - max(0, least - used - 1))
-            nodes[first + used], chunks[first + used] = node, taken
-            room[node] = 0
+            fewer = single < 0 or (cpus >= 0 and free[NOW, node, cpus] < free[NOW, single, cpus])
+            if room[node] >= rest and least - used <= 1 and fewer:
+                single = node
+        if single >= 0:
+            begin = single
+        while rest and begin < end:
+            rest -= _take(places, shape, first, used, rest, begin)
+            room[begin] = 0
+            begin += 1
             used += 1
-            rest -= taken
-            if not rest:
-                break
     return used
 
 
 @inner_kernel
-def choose(
-    places: Places,
-    choice: Choice,
-    rule: int,
-    shape: int,
-    nodes: IntArray,
-    chunks: IntArray,
-    first: int,
-    unnoted: IntArray,
-) -> int:
+def choose(places: Places, choice: Choice, rule: int, shape: int, first: int) -> int:
     """Choose nodes for a job that fits into the room that is noted; write them from a place on.
 
-    Return how many there are. `unnoted` is empty: no places on the heap are noted. O(nodes x cost of a key +
-    nodes chosen x log nodes).
+    Return how many there are. O(nodes x cost of a key + nodes chosen x log nodes).
     """
     if rule == SLURM_RUNS:
-        return _runs(places, choice, shape, nodes, chunks, first)
-    room, heap, levels = places.room, places.heap, places.levels
+        return _take_runs(places, shape, choice.cpus, first)
+    heap, unnoted, levels = places.heap, places.heap_places, places.levels
     if rule == LATE:
         levels = places.one_level
-    rest, least, used = places.shapes[shape].chunks, places.shapes[shape].least_nodes, 0
-    for level in range(len(levels) - 1):
+    rest, used, level = places.shapes[shape].chunks, 0, 0
+    while rest:
         count = 0
         for at in range(levels[level], levels[level + 1]):
             node = places.by_weight[at]
-            if not room[node]:
+            if not places.room[node]:
                 continue
             if rule == FIRST:
-                taken = min(room[node], rest - max(0, least - used - 1))
-                nodes[first + used], chunks[first + used] = node, taken
+                rest -= _take(places, shape, first, used, rest, node)
                 used += 1
-                rest -= taken
                 if not rest:
                     return used
                 continue
-            key = _key(places, choice, rule, node, shape, min(room[node], places.shapes[shape].chunks))
+            key = _key(places, choice, rule, shape, node)
             if rest == 1 and count:  # only the best one is wanted
                 if key > heap[0].time or (key == heap[0].time and node > heap[0].item):
                     continue
                 count = 0
             raise_up(heap, unnoted, BY_ITEM, count, key, node)
             count += 1
-        while count:
-            node = heap[0].item
+        while rest and count:
             count -= 1
+            rest -= _take(places, shape, first, used, rest, heap[0].item)
             lower(heap, unnoted, BY_ITEM, count, 0, heap[count].time, heap[count].item)
-            taken = min(room[node], rest - max(0, least - used - 1))
-            nodes[first + used], chunks[first + used] = node, taken
             used += 1
-            rest -= taken
-            if not rest:
-                return used
+        level += 1
     return used

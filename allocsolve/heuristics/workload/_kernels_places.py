@@ -18,6 +18,8 @@ import numpy as np
 
 from allocsolve.heuristics.workload._kernels_node_choices import (
     LATE,
+    LATER,
+    NOW,
     Choice,
     Places,
     Shape,
@@ -31,7 +33,6 @@ from allocsolve.simulation.kernels import advance, begin, leave_queue
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
-    from allocsolve.model.arrays import IntArray
     from allocsolve.model.columns import FloatArray
     from allocsolve.model.packed_jobs import PackedJobs
     from allocsolve.simulation.kernels import State
@@ -41,80 +42,66 @@ _NOBODY: Final = -1
 
 
 @inner_kernel
-def hold(
-    places: Places, free: IntArray, occupants: IntArray, shape: int, node: int, chunks: int, sign: int
-) -> None:
-    """Let a job of a shape hold chunks on a node, or (sign -1) give them back; an exclusive one holds all."""
-    if places.shapes[shape].exclusive:
-        occupants[node] -= sign
-        kind = places.type_of_node[node]
-        for resource in range(free.shape[1]):
-            free[node, resource] -= sign * places.has[kind, resource]
-    else:
-        occupants[node] += sign
-        for resource in range(free.shape[1]):
-            free[node, resource] -= sign * chunks * places.each[shape, resource]
+def _hold(places: Places, when: int, shape: int, piece: int, sign: int) -> None:
+    """Let a job of a shape hold a piece, or (sign -1) give it back; an exclusive one holds the whole node."""
+    node, free = places.node[piece], places.free
+    alone = places.shapes[shape].exclusive
+    places.occupants[when, node] += -sign if alone else sign
+    for resource in range(free.shape[2]):
+        if alone:
+            free[when, node, resource] -= sign * places.has[places.type_of_node[node], resource]
+        else:
+            free[when, node, resource] -= sign * places.chunks[piece] * places.each[shape, resource]
 
 
 @inner_kernel
-def _count_room(places: Places, node: int, sign: int) -> None:
-    """Add the room of a node to what each shape in the queue has, or (sign -1) take it off."""
-    shapes, waiting = places.shapes, places.waiting
-    for at in range(places.numbers.waiting):
-        shape = waiting[at]
-        room = chunks_on(places, places.free, places.occupants, shape, node)
-        if room:
-            shapes[shape].room += sign * room
-            shapes[shape].nodes += sign
+def _count_room(places: Places, shape: int, node: int, sign: int) -> None:
+    """Add the room of a node to what a shape has, or (sign -1) take it off."""
+    room = chunks_on(places, NOW, shape, node)
+    if room:
+        places.shapes[shape].room += sign * room
+        places.shapes[shape].nodes += sign
 
 
 @inner_kernel
-def hold_now(places: Places, shape: int, node: int, chunks: int, sign: int) -> None:
-    """Let a job hold chunks on a node from now on, or give them back. O(shapes in the queue)."""
-    _count_room(places, node, -1)
-    hold(places, places.free, places.occupants, shape, node, chunks, sign)
-    _count_room(places, node, 1)
-
-
-@inner_kernel
-def _give_back(places: Places, job: int) -> None:
-    """Take a job that has ended off its nodes."""
-    for at in range(places.first[job], places.first[job] + places.count[job]):
-        hold_now(places, places.shape[job], places.node[at], places.chunks[at], -1)
+def _hold_now(places: Places, job: int, sign: int) -> None:
+    """Let a job hold its pieces from now on, or give them back. O(pieces x shapes in the queue)."""
+    for piece in range(places.first[job], places.first[job] + places.count[job]):
+        for at in range(places.numbers.waiting):
+            _count_room(places, places.waiting[at], places.node[piece], -1)
+        _hold(places, NOW, places.shape[job], piece, sign)
+        for at in range(places.numbers.waiting):
+            _count_room(places, places.waiting[at], places.node[piece], 1)
 
 
 @inner_kernel
 def _enter(places: Places, job: int) -> None:
     """Note that a job has come to the queue. O(nodes) for the first one of its shape."""
-    shape = places.shape[job]
+    shape, numbers = places.shape[job], places.numbers
     row = places.shapes[shape]
     if not row.queued:
         row.room = row.nodes = 0
-        for node in range(len(places.type_of_node)):
-            room = chunks_on(places, places.free, places.occupants, shape, node)
-            if room:
-                row.room += room
-                row.nodes += 1
-        row.at = places.numbers.waiting
-        places.waiting[row.at] = shape
-        places.numbers.waiting += 1
+        for node in range(len(places.room)):
+            _count_room(places, shape, node, 1)
+        row.at = numbers.waiting
+        places.waiting[numbers.waiting] = shape
+        numbers.waiting += 1
     row.queued += 1
 
 
 @inner_kernel
 def _leave(places: Places, job: int) -> None:
     """Note that a job has left the queue."""
-    row = places.shapes[places.shape[job]]
+    row, numbers = places.shapes[places.shape[job]], places.numbers
     row.queued -= 1
     if not row.queued:
-        places.numbers.waiting -= 1
-        last = places.waiting[places.numbers.waiting]
-        places.waiting[row.at] = last
-        places.shapes[last].at = row.at
+        numbers.waiting -= 1
+        last = places.waiting[numbers.waiting]
+        places.waiting[row.at], places.shapes[last].at = last, row.at
 
 
 @inner_kernel
-def fits(row: Shape) -> bool:
+def _fits(row: Shape) -> bool:
     """Return whether jobs of a shape in the queue fit now."""
     return bool(row.room >= row.chunks and row.nodes >= row.least_nodes)
 
@@ -123,31 +110,22 @@ def fits(row: Shape) -> bool:
 def _somebody_fits(places: Places) -> bool:
     """Return whether any job in the queue fits now. O(shapes in the queue)."""
     at = places.numbers.waiting - 1
-    while at >= 0 and not fits(places.shapes[places.waiting[at]]):
+    while at >= 0 and not _fits(places.shapes[places.waiting[at]]):
         at -= 1
     return bool(at >= 0)
 
 
 @inner_kernel
-def _see_room_now(places: Places, shape: int) -> None:
-    """Note how many chunks of a shape each node has room for now. O(nodes)."""
-    for node in range(len(places.room)):
-        places.room[node] = chunks_on(places, places.free, places.occupants, shape, node)
-
-
-@inner_kernel
-def _see_room_beside(places: Places, shape: int) -> bool:
-    """Note the room that nodes have now and at the shadow time; return whether a job fits. O(nodes)."""
+def _see_room(places: Places, shape: int, now: bool, later: bool) -> bool:
+    """Note the room that nodes have now, later, or at both times; return whether a job fits. O(nodes)."""
     total = nodes = 0
     for node in range(len(places.room)):
-        room = chunks_on(places, places.free, places.occupants, shape, node)
-        if room:
-            later = chunks_on(places, places.later, places.later_occupants, shape, node)
-            room = min(room, later)
+        room = chunks_on(places, NOW if now else LATER, shape, node)
+        if room and now and later:
+            room = min(room, chunks_on(places, LATER, shape, node))
         places.room[node] = room
-        if room:
-            total += room
-            nodes += 1
+        total += room
+        nodes += room > 0
     return bool(total >= places.shapes[shape].chunks and nodes >= places.shapes[shape].least_nodes)
 
 
@@ -157,14 +135,13 @@ def _shadow_time(state: State, places: Places, shape: int) -> float:
 
     All jobs that are expected to end by then are taken off. O(nodes + what running jobs hold).
     """
-    free, occupants, held = places.later, places.later_occupants, state.held
-    for node in range(len(occupants)):
-        occupants[node] = places.occupants[node]
-        for resource in range(free.shape[1]):
-            free[node, resource] = places.free[node, resource]
+    for node in range(len(places.room)):
+        places.occupants[LATER, node] = places.occupants[NOW, node]
+        for resource in range(places.free.shape[2]):
+            places.free[LATER, node, resource] = places.free[NOW, node, resource]
     room, nodes = places.shapes[shape].room, places.shapes[shape].nodes
     chunks, least = places.shapes[shape].chunks, places.shapes[shape].least_nodes
-    at, last, shadow_time = state.engine.first, state.engine.last, state.engine.clock
+    held, at, last, shadow_time = state.held, state.engine.first, state.engine.last, state.engine.clock
     while at < last and (room < chunks or nodes < least):
         shadow_time = max(state.engine.clock, held[at].key)
         while at < last and held[at].key <= shadow_time:
@@ -173,40 +150,29 @@ def _shadow_time(state: State, places: Places, shape: int) -> float:
             if job < 0:
                 continue
             for piece in range(places.first[job], places.first[job] + places.count[job]):
-                node = places.node[piece]
-                before = chunks_on(places, free, occupants, shape, node)
-                hold(places, free, occupants, places.shape[job], node, places.chunks[piece], -1)
-                after = chunks_on(places, free, occupants, shape, node)
+                before = chunks_on(places, LATER, shape, places.node[piece])
+                _hold(places, LATER, places.shape[job], piece, -1)
+                after = chunks_on(places, LATER, shape, places.node[piece])
                 room += after - before
                 nodes += (after > 0) - (before > 0)
     return float(shadow_time)
 
 
 @inner_kernel
-def _forget_plan(places: Places, shape: int) -> None:
-    """Take the plan of the head off what is free at its shadow time."""
-    for at in range(places.numbers.planned):
-        node, chunks = places.plan_node[at], places.plan_chunks[at]
-        hold(places, places.later, places.later_occupants, shape, node, chunks, -1)
-    places.numbers.planned = 0
+def _plan(places: Places, choice: Choice, shape: int) -> None:
+    """Plan the head late on what is free at its shadow time, in place of its last plan. O(nodes)."""
+    numbers, first = places.numbers, len(places.node) - len(places.room)
+    for at in range(numbers.planned):
+        _hold(places, LATER, shape, first + at, -1)
+    _see_room(places, shape, False, True)
+    numbers.planned = choose(places, choice, LATE, shape, first)
+    for at in range(numbers.planned):
+        _hold(places, LATER, shape, first + at, 1)
+    numbers.plans += 1
 
 
 @inner_kernel
-def _plan(places: Places, choice: Choice, shape: int, heap_places: IntArray) -> None:
-    """Plan the head late on what is free at its shadow time. O(nodes)."""
-    _forget_plan(places, shape)
-    for node in range(len(places.room)):
-        places.room[node] = chunks_on(places, places.later, places.later_occupants, shape, node)
-    count = choose(places, choice, LATE, shape, places.plan_node, places.plan_chunks, 0, heap_places)
-    for at in range(count):
-        node, chunks = places.plan_node[at], places.plan_chunks[at]
-        hold(places, places.later, places.later_occupants, shape, node, chunks, 1)
-    places.numbers.planned = count
-    places.numbers.plan += 1
-
-
-@inner_kernel
-def start_on_places(
+def _start(
     jobs: PackedJobs,
     state: State,
     estimates: Estimates,
@@ -214,20 +180,21 @@ def start_on_places(
     choice: Choice,
     job: int,
     blocked: int,
-) -> int:
-    """Start a job that has left the queue, on nodes whose room has been noted; return their number."""
-    shape, used = places.shape[job], places.numbers.used
+    beside: bool,
+) -> None:
+    """Start a job that has left the queue, on nodes whose room has been noted; `beside` a plan, if so."""
+    shape, first = places.shape[job], places.numbers.used
     _leave(places, job)
-    rule = choice.rule
-    count = choose(places, choice, rule, shape, places.node, places.chunks, used, state.end_places)
-    places.first[job], places.count[job] = used, count
-    places.numbers.used = used + count
-    for at in range(used, used + count):
-        hold_now(places, shape, places.node[at], places.chunks[at], 1)
+    count = choose(places, choice, choice.rule, shape, first)
+    places.first[job], places.count[job] = first, count
+    places.numbers.used += count
+    _hold_now(places, job, 1)
+    if beside:
+        for piece in range(first, first + count):
+            _hold(places, LATER, shape, piece, 1)
     estimate = estimates.running[job]
     why = AT_HEAD if blocked < 0 else BACKFILLED
     begin(state, job, count, jobs.runtime[job], estimate, state.engine.clock + estimate, why, blocked)
-    return count
 
 
 @inner_kernel
@@ -235,53 +202,44 @@ def _pass(
     jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, places: Places, choice: Choice
 ) -> None:
     """Make the decisions of one call."""
-    engine, queue, now, shapes, numbers = (
-        state.engine,
-        state.queue,
-        state.engine.clock,
-        places.shapes,
-        places.numbers,
-    )
+    engine, shapes, numbers = state.engine, places.shapes, places.numbers
     at, stop, blocked, shadow_time, planned = engine.head, engine.tail, _NOBODY, np.inf, False
     numbers.planned = 0
     while at < stop:
-        job = queue[at]
+        job = state.queue[at]
         shape = places.shape[job]
         starts = beside = False
-        if fits(shapes[shape]):
-            end = now + estimates.queued[job]
+        if _fits(shapes[shape]):
+            end = engine.clock + estimates.queued[job]
             if rule.strict and end == shadow_time:
                 end = np.inf
             starts = blocked < 0 or rule.kind == FIRST_FIT or end <= shadow_time
             beside = not starts and rule.extra_nodes
         if starts:
-            _see_room_now(places, shape)
+            _see_room(places, shape, True, False)
         elif beside:
             if not planned:
-                _plan(places, choice, places.shape[blocked], state.end_places)
+                _plan(places, choice, places.shape[blocked])
                 planned = True
-            if shapes[shape].failed != numbers.plan:
-                starts = _see_room_beside(places, shape)
+            # While the plan stays and nobody starts, who is of the same shape does not fit either.
+            if shapes[shape].failed != numbers.plans:
+                starts = _see_room(places, shape, True, True)
                 if not starts:
-                    shapes[shape].failed = numbers.plan
+                    shapes[shape].failed = numbers.plans
         if starts:
             leave_queue(state, at)
-            count = start_on_places(jobs, state, estimates, places, choice, job, blocked)
-            if beside:
-                for piece in range(places.first[job], places.first[job] + count):
-                    node, chunks = places.node[piece], places.chunks[piece]
-                    hold(places, places.later, places.later_occupants, shape, node, chunks, 1)
+            _start(jobs, state, estimates, places, choice, job, blocked, beside)
             planned = False
         elif blocked < 0:
             if rule.kind == FCFS:
                 return
             blocked, stop = job, min(stop, at + 1 + rule.scan_limit)
-        at += 1
-        if blocked >= 0 and (starts or blocked == job):
+        if blocked == job or (blocked >= 0 and starts):
             if not _somebody_fits(places):
                 return
-            if rule.kind == EASY and blocked == job:
+            if blocked == job and rule.kind == EASY:
                 shadow_time = _shadow_time(state, places, shape)
+        at += 1
 
 
 @kernel
@@ -302,7 +260,7 @@ def run_on_places(
     engine = state.engine
     while advance(state, np.inf, coalesce):
         for at in range(engine.completed):
-            _give_back(places, state.events[at])
+            _hold_now(places, state.events[at], -1)
         for at in range(engine.completed, engine.completed + engine.submitted):
             _enter(places, state.events[at])
         if rule.learning:

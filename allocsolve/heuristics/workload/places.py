@@ -7,20 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.errors import UnsupportedProblem
-from allocsolve.heuristics.workload._kernels_node_choices import (
-    BEST_FIT,
-    DOT,
-    FGD,
-    FGD_SCORES,
-    FIRST,
-    LEAST_LOADED,
-    MOST_ALLOCATED,
-    SLURM_RUNS,
-    Choice,
-    Numbers,
-    Places,
-    Shape,
-)
+from allocsolve.heuristics.workload._kernels_node_choices import Choice, Numbers, Places, Shape
 from allocsolve.heuristics.workload._kernels_places import run_on_places
 from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS, FIRST_FIT
 from allocsolve.kernels.heap import Entry
@@ -64,17 +51,6 @@ NodeChoice: TypeAlias = Literal[
 #: All choices, the default first.
 NODE_CHOICES: tuple[NodeChoice, ...] = get_args(NodeChoice)
 
-_CODES: Final[dict[NodeChoice, int]] = {
-    "first": FIRST,
-    "best-fit": BEST_FIT,
-    "slurm": SLURM_RUNS,
-    "least-loaded": LEAST_LOADED,
-    "most-allocated": MOST_ALLOCATED,
-    "dot": DOT,
-    "fgd": FGD,
-    "fgd-scores": FGD_SCORES,
-}
-
 #: The share of the jobs that typical ones make up.
 _TYPICAL: Final = 0.95
 
@@ -113,9 +89,8 @@ def new_places(given: PackedPlaces) -> Places:
     levels = np.flatnonzero(np.diff(weight[by_weight], prepend=-1, append=-1))
     level = np.empty(nodes, dtype=np.int64)
     level[by_weight] = np.repeat(np.arange(len(levels) - 1), np.diff(levels))
-    free = given.has[given.type_of_node]
-    # Untouched pages of it cost nothing.
-    most = int(np.minimum(given.chunks, nodes)[given.shape].sum())
+    # At most one piece for each chunk, and on each node; untouched pages cost nothing.
+    most = int(np.minimum(given.chunks, nodes)[given.shape].sum()) + nodes
     shapes = records(
         Shape,
         len(given.chunks),
@@ -133,18 +108,15 @@ def new_places(given: PackedPlaces) -> Places:
         shapes=shapes,
         numbers=record(Numbers),
         waiting=np.zeros(len(given.chunks), dtype=np.int64),
-        free=free,
-        occupants=np.zeros(nodes, dtype=np.int64),
-        later=free.copy(),
-        later_occupants=np.zeros(nodes, dtype=np.int64),
+        free=np.tile(given.has[given.type_of_node], (2, 1, 1)),
+        occupants=np.zeros((2, nodes), dtype=np.int64),
         room=np.zeros(nodes, dtype=np.int64),
         heap=records(Entry, nodes),
+        heap_places=np.zeros(0, dtype=np.int64),
         first=np.zeros(num_jobs, dtype=np.int64),
         count=np.zeros(num_jobs, dtype=np.int64),
         node=np.empty(most, dtype=np.int64),
         chunks=np.empty(most, dtype=np.int64),
-        plan_node=np.empty(nodes, dtype=np.int64),
-        plan_chunks=np.empty(nodes, dtype=np.int64),
     )
 
 
@@ -153,7 +125,7 @@ def choice_of(given: PackedPlaces, choice: NodeChoice) -> Choice:
     cpus, memory, gpus = (given.names.index(name) if name in given.names else -1 for name in _LOOKED_AT)
     each, allowed, share = _typical(given)
     return Choice(
-        _CODES[choice],
+        NODE_CHOICES.index(choice),
         cpus if cpus >= 0 or not given.names else 0,
         memory,
         gpus if gpus >= 0 else len(given.names) - 1,
