@@ -17,6 +17,7 @@ from allocsolve.model.jobs import Jobs
 from allocsolve.model.keyed import OfArrays, Rebuilt
 from allocsolve.model.machine import checked_amounts, checked_machine
 from allocsolve.model.packed_places import check_places
+from allocsolve.model.place_counts import counted
 from allocsolve.model.places import checked_types, num_places
 from allocsolve.model.problem import checked_labels, objective_option
 from allocsolve.model.speedup import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE, time_factor
@@ -196,6 +197,22 @@ class WorkloadProblem(Rebuilt):
         *first, last = [what for what, there in parts.items() if there] or [""]
         return f"{', '.join(first)} and {last}" if first else last
 
+    def on_counts(self) -> WorkloadProblem:
+        """Return the same jobs on a machine whose nodes are counted; itself if they are.
+
+        If all jobs hold whole nodes of any type, it is the problem without `node_types`, and has the same
+        schedules. Else they need counted resources, such that each schedule on places is one of that problem,
+        of the same value, but not the other way round: what no schedule of that goes below, none of this
+        does. These are all that chunks take of each resource of nodes; what jobs take that may use one type
+        only, of those nodes; and chunks that are large beside their nodes, by dual feasible functions. The
+        one of which jobs need most are its nodes: so `Job.nodes` and `num_nodes` are amounts of it.
+        O(jobs x types x resources).
+        """
+        if not self.node_types:
+            return self
+        there = counted(self)
+        return replace(self, **there._asdict(), node_types=())
+
     def on_plain_machine(self) -> WorkloadProblem:
         """Return the same jobs with nodes as all that they need, on a machine that is always open.
 
@@ -204,6 +221,8 @@ class WorkloadProblem(Rebuilt):
         """
         if self.is_plain:
             return self
+        if self.node_types:
+            return self.on_counts().on_plain_machine()
         return WorkloadProblem(self.num_nodes, self.jobs.without_requirements(), self.name, self.meta)
 
     @property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from naive_places import Machine, naive_places
+from naive_place_policies import Machine, naive_places
 from tiers import examples
 
 from allocsolve.errors import UnsupportedProblem

@@ -73,7 +73,7 @@ class Places(NamedTuple):
     """Nodes, shapes of jobs, who is where, and what is left."""
 
     #: Shape (types, resources), (nodes,), (shapes, resources), (shapes, types) and (jobs,): given, see
-    #: `allocsolve.model.PackedPlaces`; read-only.
+    #: `allocsolve.model.PackedPlaces`; read-only. There is one resource at least.
     has: IntArray
     type_of_node: IntArray
     each: IntArray
@@ -84,8 +84,6 @@ class Places(NamedTuple):
     by_weight: IntArray
     levels: IntArray
     level: IntArray
-    #: Shape (2,): the levels if all weights are equal; read-only.
-    one_level: IntArray
     shapes: Records[Shape]
     numbers: Numbers
     #: Shape (shapes,): those in the queue come first.
@@ -111,7 +109,7 @@ class Choice(NamedTuple):
     """A rule, and what it looks at; read-only."""
 
     rule: int
-    #: The resources that are processors, memory, and what FGD saves; -1 if there is none.
+    #: The resources that are processors, memory (-1 if there is none), and what FGD saves.
     cpus: int
     memory: int
     saved: int
@@ -170,7 +168,7 @@ def _key(places: Places, choice: Choice, rule: int, shape: int, node: int) -> fl
     if rule == LATE:
         return float(chunks_on(places, NOW, shape, node))
     if rule == LEAST_LOADED:
-        if choice.cpus >= 0 and has[kind, choice.cpus]:
+        if has[kind, choice.cpus]:
             key = -free[NOW, node, choice.cpus] / has[kind, choice.cpus]
     elif rule == MOST_ALLOCATED:
         looked_at = 0
@@ -189,7 +187,7 @@ def _key(places: Places, choice: Choice, rule: int, shape: int, node: int) -> fl
             most = choice.largest[resource]
             if most > 0:
                 key += free[NOW, node, resource] / most * each[shape, resource] / most
-    elif choice.saved >= 0:
+    else:
         whole = rule == FGD_SCORES
         chunks = min(places.room[node], places.shapes[shape].chunks)
         before = _fragments(places, choice, node, shape, 0, whole)
@@ -227,7 +225,7 @@ def _take_runs(places: Places, shape: int, cpus: int, first: int) -> int:
                 continue
             last, processors, there = at, 0, 0
             while last < len(room) and room[last] and level[last] == level[at]:
-                processors += free[NOW, last, cpus] if cpus >= 0 else 0
+                processors += free[NOW, last, cpus]
                 there += room[last]
                 last += 1
             suffices = there >= rest and last - at >= least - used
@@ -239,8 +237,9 @@ def _take_runs(places: Places, shape: int, cpus: int, first: int) -> int:
             at = last
         single = -1
         for node in range(begin, end):
-            fewer = single < 0 or (cpus >= 0 and free[NOW, node, cpus] < free[NOW, single, cpus])
-            if room[node] >= rest and least - used <= 1 and fewer:
+            if room[node] < rest or least - used > 1:
+                continue
+            if single < 0 or free[NOW, node, cpus] < free[NOW, single, cpus]:
                 single = node
         if single >= 0:
             begin = single
@@ -260,13 +259,11 @@ def choose(places: Places, choice: Choice, rule: int, shape: int, first: int) ->
     """
     if rule == SLURM_RUNS:
         return _take_runs(places, shape, choice.cpus, first)
-    heap, unnoted, levels = places.heap, places.heap_places, places.levels
-    if rule == LATE:
-        levels = places.one_level
+    heap, unnoted = places.heap, places.heap_places
     rest, used, level = places.shapes[shape].chunks, 0, 0
     while rest:
-        count = 0
-        for at in range(levels[level], levels[level + 1]):
+        count, end = 0, len(places.room) if rule == LATE else places.levels[level + 1]
+        for at in range(places.levels[level], end):
             node = places.by_weight[at]
             if not places.room[node]:
                 continue

@@ -75,6 +75,9 @@ def simulate_on_places(
     jobs = packed._replace(submit=packed.submit - asked.boost) if len(asked.boost) else packed
     state = initial_state(problem.num_nodes, asked.release(packed.submit), ordered=rule.kind == EASY)
     given = packed_places(problem)
+    if not given.names:  # kernels find a resource, of which there is nothing
+        has, each = (np.zeros((len(rows), 1), dtype=np.int64) for rows in (given.has, given.each))
+        given = given._replace(names=("",), has=has, each=each)
     places = new_places(given)
     run_on_places(jobs, state, estimates, rule, coalesce, places, choice_of(given, choice), packed.submit)
     schedule = WorkloadSchedule.on_places(problem, state.job["start"], *pieces_of(places))
@@ -104,7 +107,6 @@ def new_places(given: PackedPlaces) -> Places:
         by_weight=frozen(by_weight),
         levels=frozen(levels),
         level=frozen(level),
-        one_level=frozen(np.array([0, nodes])),
         shapes=shapes,
         numbers=record(Numbers),
         waiting=np.zeros(len(given.chunks), dtype=np.int64),
@@ -122,20 +124,15 @@ def new_places(given: PackedPlaces) -> Places:
 
 def choice_of(given: PackedPlaces, choice: NodeChoice) -> Choice:
     """Return a rule of choice for kernels."""
-    cpus, memory, gpus = (given.names.index(name) if name in given.names else -1 for name in _LOOKED_AT)
-    each, allowed, share = _typical(given)
+    place = {name: idx for idx, name in enumerate(given.names)}
     return Choice(
         NODE_CHOICES.index(choice),
-        cpus if cpus >= 0 or not given.names else 0,
-        memory,
-        gpus if gpus >= 0 else len(given.names) - 1,
+        place.get("cpus", 0),
+        place.get("mem", -1),
+        place.get("gpus", len(place) - 1),
         frozen(given.has.max(axis=0).astype(np.float64)),
-        *(each, allowed, share),
+        *_typical(given),
     )
-
-
-#: The names of processors, memory and what FGD saves.
-_LOOKED_AT: Final = ("cpus", "mem", "gpus")
 
 
 def _typical(given: PackedPlaces) -> tuple[IntArray, BoolArray, FloatArray]:
@@ -150,11 +147,10 @@ def _typical(given: PackedPlaces) -> tuple[IntArray, BoolArray, FloatArray]:
     kinds, kind = np.unique(rows, axis=0, return_inverse=True)
     counts = np.bincount(kind.reshape(-1), weights=jobs, minlength=len(kinds))
     order = np.argsort(-counts, kind="stable")
-    enough = int(np.searchsorted(np.cumsum(counts[order]), _TYPICAL * counts.sum())) + 1
-    order = order[:enough]
+    order = order[: np.searchsorted(np.cumsum(counts[order]), _TYPICAL * counts.sum()) + 1]
     each, allowed = kinds[order, :resources], kinds[order, :resources:-1] > 0
-    share = counts[order] / counts[order].sum() if len(order) else counts
-    return tuple(frozen(np.ascontiguousarray(part)) for part in (each, allowed, share))  # type: ignore[return-value]  # of these three
+    share = counts[order] / max(counts[order].sum(), 1)
+    return frozen(np.ascontiguousarray(each)), frozen(np.ascontiguousarray(allowed)), frozen(share)
 
 
 def pieces_of(places: Places) -> tuple[IntArray, IntArray, IntArray]:

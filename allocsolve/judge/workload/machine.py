@@ -30,6 +30,8 @@ def machine_violations(
     times = schedule.starts, left, schedule.ends
     lines = []
     for name, there in resources_of(problem).items():
+        if name == "nodes" and problem.node_types:
+            continue  # these are looked at one by one
         held = schedule.nodes if name == "nodes" else needed(problem, name)[job_of]
         lines += _overloads(problem, times, held, name, there, tolerance)
     return lines

@@ -15,6 +15,7 @@ from allocsolve.judge.quantiles import quantile
 from allocsolve.judge.sums import are_sums, held_after, summable
 from allocsolve.judge.workload.elastic import elastic_violations, needed_sizes
 from allocsolve.judge.workload.machine import early_violations, machine_violations, open_node_seconds
+from allocsolve.judge.workload.places import place_violations, share_in_use
 from allocsolve.judge.workload.tolerance import (
     TIME_TOLERANCE_S,
     are_quarters,
@@ -107,7 +108,8 @@ def workload_violations(
     evolving job changes its number when it asks for that or gives nodes back, and at no other time. W2: at no
     time more than `num_nodes` nodes are held; nodes that jobs give back at an instant are free for jobs that
     take them at the same instant. Of a machine with counted resources and closed windows, this holds for each
-    resource and what is open of it, and no job starts before it is eligible.
+    resource and what is open of it, and no job starts before it is eligible. Where nodes are places, it holds
+    on each node instead (`allocsolve.judge.workload.places.place_violations`).
 
     Where `WorkloadProblem.is_exact` holds, times are compared exactly, those that are no quarters of a second
     after rounding down. Else each job may end `TIME_TOLERANCE_S` before its work is done, and what follows on
@@ -184,6 +186,8 @@ def _run_violations(
     at = schedule.offsets[jobs]
     nodes, lasted = schedule.nodes[at], schedule.ends[at] - schedule.starts[at]
     times = problem.run_times(nodes, jobs)
+    if problem.node_types:  # on how many nodes a job may lie is another question
+        times = problem.jobs.packed.runtime[jobs]
     wrong_size = np.isnan(times)
     in_time = np.abs(lasted - times) <= tolerance
     if not tolerance:  # then what is rounded away counts
@@ -208,8 +212,13 @@ def _capacity_violations(
 ) -> list[str]:
     """Return what breaks W2. Usage rises at starts only, so it is compared with all nodes there."""
     left = given_up(schedule, tolerance, at_end)
+    beyond: list[str] = []
     if problem.resources or problem.closed:
-        return machine_violations(problem, schedule, left, tolerance)
+        beyond = machine_violations(problem, schedule, left, tolerance)
+    if problem.node_types:
+        return [*beyond, *place_violations(problem, schedule, left)]
+    if problem.resources or problem.closed:
+        return beyond
     begun = np.argsort(schedule.starts, kind="stable")
     ended = np.argsort(left, kind="stable")
     starts, ends = schedule.starts[begun], left[ended]
@@ -259,7 +268,8 @@ class WorkloadMetrics:
     max_turnaround: float
     max_slowdown: float
     max_wait: float
-    #: Node-seconds that jobs hold / those of all open nodes from the first submission to the last end.
+    #: Node-seconds that jobs hold / those of all open nodes from the first submission to the last end. Where
+    #: nodes are places: of what nodes have and jobs hold most of, such as processors.
     utilisation: float
     #: The mean number of jobs that wait during that time.
     mean_queue_length: float
@@ -298,6 +308,11 @@ def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Wo
     if problem.closed:
         first = float(packed.submit.min())
         there = open_node_seconds(problem, first, first + span) or there
+    used = float(areas.sum()) / there
+    if problem.node_types:
+        first = float(packed.submit.min())
+        share = share_in_use(problem, schedule, first, first + span)
+        used = used if share is None else share
     columns = {"turnaround": turnarounds, "slowdown": slowdowns, "wait": waits}
     fields: dict[str, Any] = {}
     for name, column in columns.items():
@@ -307,7 +322,7 @@ def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Wo
     return WorkloadMetrics(
         **fields,
         makespan=float(ends.max()),
-        utilisation=float(areas.sum()) / there,
+        utilisation=used,
         mean_queue_length=float(waits.sum()) / span,
         backfilled_jobs=_backfilled(packed.submit, starts),
         area_weighted_response=_mean(turnarounds, packed.weight * areas),
@@ -395,11 +410,14 @@ def window_metrics(
     there = problem.num_nodes * max(last_end - first_submit, TIME_TOLERANCE_S)
     if problem.closed:
         there = open_node_seconds(problem, first_submit, last_end) or there
-    area = float((np.maximum(held, 0) * schedule.nodes).sum())
+    used = float((np.maximum(held, 0) * schedule.nodes).sum()) / there
+    if problem.node_types and last_end > first_submit:
+        share = share_in_use(problem, schedule, first_submit, last_end)
+        used = used if share is None else share
     return WindowMetrics(
         jobs=int(inside.sum()),
         turnaround=_mean(turnarounds, ones),
         wait=_mean(schedule.first_starts - packed.submit, ones),
         slowdown=_mean(slowdowns, ones),
-        utilisation=area / there,
+        utilisation=used,
     )

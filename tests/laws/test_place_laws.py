@@ -1,0 +1,274 @@
+"""Laws of nodes as places: room, files, the judge against its slow twin, counts, and who refuses them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from naive_places import first_fit, is_feasible, nodes_of, room, schedule_of, serial, shape_of
+from place_strategies import place_problems
+
+from allocsolve.bounds.workload import machine_prices, workload_bound
+from allocsolve.errors import InvalidProblem, UnsupportedProblem
+from allocsolve.instances import (
+    digest,
+    parse_problem,
+    parse_solution,
+    problem_columns,
+    problem_document,
+    problem_from_columns,
+    solution_columns,
+    solution_document,
+    solution_from_columns,
+)
+from allocsolve.judge import violations, workload_metrics, workload_value
+from allocsolve.model import (
+    Budget,
+    ClosedWindow,
+    Job,
+    Jobs,
+    NodeType,
+    WorkloadProblem,
+    WorkloadSchedule,
+    packed_places,
+)
+from allocsolve.registry import make_solver, solver_names
+from allocsolve.registry.workload import WORKLOAD
+
+if TYPE_CHECKING:
+    from naive_places import Placement
+
+FOUR = (
+    NodeType("std", 3, {"cpus": 8, "mem": 64}),
+    NodeType("gpu", 1, {"cpus": 8, "mem": 64, "gpus": 4}, weight=5),
+)
+
+
+@given(place_problems(max_jobs=5))
+def test_arrays_say_what_fits(problem: WorkloadProblem) -> None:
+    """What has room by the formula of `PackedPlaces` has room by the definition, whoever is there."""
+    places = packed_places(problem)
+    here: list[tuple[Job, Placement]] = []
+    for idx, job in enumerate(problem.jobs):
+        shape, kind = places.shape[idx], places.type_of_node
+        empty = places.most[shape][kind]
+        assert empty.tolist() == room(problem, job, [])
+        free, anybody, alone = places.has[kind].copy(), np.zeros(len(kind), bool), np.zeros(len(kind), bool)
+        for other, placed in here:
+            at = places.shape[list(problem.jobs).index(other)]
+            for node, chunks in placed.items():
+                free[node] -= chunks * places.each[at]
+                anybody[node] = True
+                alone[node] |= places.exclusive[at]
+        needed = places.each[shape]
+        limits = [free[:, r] // needed[r] for r in np.flatnonzero(needed)]
+        rooms = np.minimum.reduce([np.full(len(kind), places.per_node[shape]), *limits])
+        rooms[~places.allowed[shape][kind] | alone | (anybody & places.exclusive[shape])] = 0
+        assert rooms.tolist() == room(problem, job, here)
+        fits = rooms.sum() >= places.chunks[shape] and (rooms > 0).sum() >= places.least_nodes[shape]
+        placed = first_fit(problem, job, here)
+        assert fits == (placed is not None)
+        if placed is not None:
+            here.append((job, placed))
+
+
+@given(place_problems(min_jobs=1))
+def test_files_give_back_problems_and_answers(problem: WorkloadProblem) -> None:
+    again = parse_problem(problem_document(problem), "a file")
+    assert again == problem
+    assert digest(again) == digest(problem)
+    assert digest(problem_from_columns(problem_columns(problem))) == digest(problem)
+    assert Jobs.of(list(problem.jobs)) == problem.jobs
+    schedule = schedule_of(problem, *serial(problem))
+    document = solution_document(problem, schedule, {})
+    assert violations(problem, parse_solution(document, "a file", problem)) == ()
+    assert solution_document(problem, parse_solution(document, "a file", problem), {}) == document
+    columns = solution_columns(problem, schedule)
+    assert solution_document(problem, solution_from_columns(columns, problem), {}) == document
+
+
+@given(place_problems(min_jobs=1), st.randoms(use_true_random=False))
+def test_the_judge_says_of_any_placement_what_its_twin_says(problem: WorkloadProblem, rng: Random) -> None:
+    starts, placements = serial(problem)
+    assert is_feasible(problem, starts, placements)
+    schedule = schedule_of(problem, starts, placements)
+    assert violations(problem, schedule) == ()
+    metrics = workload_metrics(problem, schedule)
+    assert 0 <= metrics.utilisation <= 1 + 1e-9
+    for _ in range(5):
+        changed = [dict(placed) for placed in placements]
+        moved = list(starts)
+        _mutate(rng, problem, moved, changed)
+        good = is_feasible(problem, moved, changed) and not _licences_exceeded(problem, moved)
+        assert (violations(problem, schedule_of(problem, moved, changed)) == ()) == good
+
+
+def _mutate(rng: Random, problem: WorkloadProblem, starts: list[float], placements: list[Placement]) -> None:
+    """Change where or when a job runs, in one of many ways."""
+    job = rng.randrange(len(starts))
+    placed = placements[job]
+    node = rng.choice(list(placed))
+    how = rng.randrange(6)
+    if how == 0:
+        starts[job] = float(rng.randrange(int(max(starts)) + 2))
+    elif how == 1:
+        placed[rng.randrange(-1, problem.num_nodes + 1)] = placed.pop(node)
+    elif how == 2:
+        placed[node] += rng.choice([-placed[node], -1, 1])
+    elif how == 3:
+        placed[rng.randrange(problem.num_nodes)] = 1
+    elif how == 4:
+        del placed[node]
+    else:
+        other = rng.randrange(len(starts))
+        starts[job], starts[other] = starts[other], starts[job]
+
+
+def _licences_exceeded(problem: WorkloadProblem, starts: list[float]) -> bool:
+    """Tell whether jobs hold more of a counted resource than there is, at a start of one."""
+    jobs = list(zip(problem.jobs, starts, strict=True))
+    return any(
+        sum(dict(job.needs or {}).get(name, 0) for job, at in jobs if at <= now < at + job.runtime) > there
+        for name, there in problem.resources
+        for now in starts
+    )
+
+
+def test_a_hundred_wrong_placements_are_refused() -> None:
+    """Each breaks a rule by its making: 100 of 100 are refused, in lines that name the job or the node."""
+    jobs = [
+        Job(0, 1, 10, chunks=6, each={"cpus": 4, "mem": 8}, per_node=2, name="wide"),
+        Job(0, 1, 10, chunks=1, each={"gpus": 4, "cpus": 8}, types=["gpu"], name="gpu"),
+        Job(0, 2, 10, chunks=4, name="whole", exclusive=True),
+        Job(0, 1, 10, name="node"),
+        Job(0, 1, 10, chunks=2, name="nothing"),
+    ]
+    problem = WorkloadProblem(None, jobs, node_types=FOUR)
+    starts, placements = (
+        [0.0, 0.0, 10.0, 10.0, 20.0],
+        [{0: 2, 1: 2, 2: 2}, {3: 1}, {0: 2, 1: 2}, {2: 1}, {3: 2}],
+    )
+    assert violations(problem, schedule_of(problem, starts, placements)) == ()
+    rng, refused = Random(1), 0
+    for idx in range(100):
+        wrong, when = [dict(placed) for placed in placements], list(starts)
+        job = rng.randrange(5)
+        node = rng.choice(list(wrong[job]))
+        match idx % 10:
+            case 0:
+                wrong[job][rng.choice([-1, 4, 10**15])] = wrong[job].pop(node)
+            case 1:
+                wrong[job][node] += rng.choice([1, -1, 10**12, -(10**12), 2**62])
+            case 2:
+                wrong[job] = {}
+            case 3:  # one more per node than is allowed
+                wrong[0] = {0: 3, 1: 2, 2: 1}
+            case 4:  # of a type that it may not use
+                wrong[1] = {rng.randrange(3): 1}
+            case 5:  # the exclusive job on one node fewer than it needs, and beside another one
+                wrong[2] = {rng.randrange(2): 4}
+            case 6:
+                wrong[2] = {rng.randrange(2): 2, 2: 2}
+            case 7:  # takes nothing, but is beside one that is alone
+                wrong[4], when[4] = {rng.randrange(3): 2}, float(rng.randrange(10, 20))
+            case 8:  # more than a node has
+                wrong[0] = {rng.randrange(3): 2, 3: 2, (node + 1) % 3: 2}
+            case _:
+                when[2 + rng.randrange(2)] = float(rng.randrange(10))
+        faults = violations(problem, schedule_of(problem, when, wrong))
+        refused += any("job" in fault or "node" in fault for fault in faults)
+    assert refused == 100
+
+
+@given(place_problems(min_jobs=1))
+def test_schedules_on_places_keep_the_counts(problem: WorkloadProblem) -> None:
+    """So bounds by counts, cheap ones and those by prices, are none above any schedule on places."""
+    schedule = schedule_of(problem, *serial(problem))
+    counts = problem.on_counts()
+    assert not counts.node_types
+    same = WorkloadSchedule.of(counts, schedule.starts)
+    assert violations(counts, same) == ()
+    for term in ("turnaround", "makespan"):
+        worth = workload_value(problem, schedule, (term,))
+        assert worth == workload_value(counts, same, (term,))
+        assert workload_bound(problem.on_plain_machine(), term) <= worth * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("size", [5, 8])
+def test_prices_of_counts_know_chunks_above_half_a_node(size: int) -> None:
+    """Five of eight GPUs: by totals more jobs run at once than nodes can hold."""
+    jobs = [Job(0, 1, 60, chunks=1, each={"gpus": size}) for _ in range(12)]
+    problem = WorkloadProblem(None, jobs, node_types=[NodeType("gpu", 3, {"gpus": 8})])
+    optimum = (60 + 120 + 180 + 240) / 4  # three at once
+    schedule = schedule_of(problem, *serial(problem))
+    assert workload_value(problem, schedule, ("turnaround",)) == optimum
+    bound = machine_prices(problem.on_counts(), "turnaround").value
+    assert 0.95 * optimum <= bound <= optimum
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5), st.integers(1, 9)), max_size=6))
+def test_whole_nodes_are_a_plain_problem(rows: list[tuple[int, int, int]]) -> None:
+    """Also if the jobs say it in chunks."""
+    plain = WorkloadProblem(5, [Job(*row) for row in rows])
+    types = [NodeType("a", 2, {"cpus": 4}), NodeType("b", 3, {"cpus": 6})]
+    whole = WorkloadProblem(5, plain.jobs, node_types=types)
+    chunks = [
+        Job(submit, 1, runtime, chunks=nodes, per_node=1, exclusive=True) for submit, nodes, runtime in rows
+    ]
+    assert WorkloadProblem(None, chunks, node_types=types) == whole
+    assert whole.on_counts() == plain
+    assert digest(whole.on_counts()) == digest(plain)
+    assert plain.on_counts() is plain
+
+
+def test_who_counts_nodes_refuses_places_in_a_line() -> None:
+    problem = WorkloadProblem(None, [Job(0, 1, 6, chunks=3, each={"cpus": 4}), Job(0, 2, 5)], node_types=FOUR)
+    for name in solver_names(WORKLOAD):
+        with pytest.raises(UnsupportedProblem, match=r"^[^\n]*places[^\n]*$"):
+            make_solver(name, problem)(problem, Budget(iterations=1))
+
+
+BAD = {
+    "chunks [1, 4]: jobs of several kinds of chunk": {"chunks": [1, 4]},
+    "gpus 0.5 is not whole: parts of a device": {"chunks": 1, "each": {"gpus": 0.5}},
+    "has each, but no chunks": {"each": {"gpus": 1}},
+    "2 nodes for 1 chunks": {"chunks": 1, "nodes": 2},
+    "no node has the type 'old', only std, gpu": {"types": ["old"]},
+    "no node has 'fpgas', only cpus, mem, gpus": {"chunks": 1, "each": {"fpgas": 1}},
+    "no node that it may use has room for a chunk": {"chunks": 1, "each": {"cpus": 9}},
+    "of its 9 chunks the nodes have room for 8": {"chunks": 9, "each": {"cpus": 4}},
+    "it needs 2 nodes, and 1 have room": {"chunks": 4, "nodes": 2, "each": {"gpus": 1}},
+    "is not True or False": {"chunks": 4, "exclusive": "no"},
+    "types is empty": {"types": []},
+}
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_what_fits_no_machine_or_is_not_modelled_is_refused_by_name(line: str) -> None:
+    with pytest.raises(InvalidProblem) as refused:
+        WorkloadProblem(None, [Job(**{"submit": 0, "nodes": 1, "runtime": 1, **BAD[line]})], node_types=FOUR)  # type: ignore[arg-type]  # that is what is tested
+    assert line in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_machines_that_contradict_themselves_are_refused() -> None:
+    plain = WorkloadProblem(4, [Job(0, 1, 1)])
+    window = ClosedWindow(0, 5, {"nodes": 1})
+    for matter, fields in {
+        "num_nodes 5, but node_types have 4 nodes": {"num_nodes": 5, "node_types": FOUR},
+        "windows are not modelled": {"node_types": FOUR, "closed": [window]},
+        "node type 'std' stands twice": {"node_types": (FOUR[0], FOUR[0])},
+        "the name 'cpus' of a resource is taken": {"node_types": FOUR, "resources": {"cpus": 1}},
+    }.items():
+        with pytest.raises(InvalidProblem, match=matter):
+            replace(plain, **fields)  # type: ignore[arg-type]  # that is what is tested
+    with pytest.raises(InvalidProblem, match="has chunks, but the workload has no node_types"):
+        WorkloadProblem(4, [Job(0, 1, 1, chunks=2)])
+    with pytest.raises(InvalidProblem, match="its nodes are counted"):
+        packed_places(plain)
+    assert len(nodes_of(replace(plain, node_types=FOUR))) == 4
+    assert shape_of(plain.jobs[0]) == (1, {}, 1, 1, True)
