@@ -7,42 +7,39 @@ from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
+from naive_places import Placement, nodes_of, room, shape_of
 from naive_resources import place_in_queue, release_of
+
+from allocsolve.heuristics import Easy, Fcfs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from allocsolve.heuristics import FirstFit
     from allocsolve.heuristics.workload.places import NodeChoice
-    from allocsolve.model import Job, WorkloadProblem
+    from allocsolve.model import WorkloadProblem
 
-#: How many chunks of a job are on which node.
-Spots: TypeAlias = dict[int, int]
 #: Jobs, and where they are.
-Held: TypeAlias = "Mapping[int, Spots]"
+Held: TypeAlias = "Mapping[int, Placement]"
+#: What a chunk takes, and the types of nodes that it may use.
+Typical: TypeAlias = tuple[tuple[int, ...], tuple[str, ...]]
 
 
 class Machine:
     """Nodes, and jobs that hold chunks on them."""
 
     def __init__(self, problem: WorkloadProblem, choice: NodeChoice) -> None:
-        self.jobs: list[Job] = list(problem.jobs)
-        nodes = [kind for kind in problem.node_types for _ in range(kind.count)]
-        self.kind = [kind.name for kind in nodes]
-        self.weight = [kind.weight for kind in nodes]
-        self.names = sorted({name for kind in nodes for name, _ in kind.has}, key=_place_of_resource)
-        self.has = [{name: dict(kind.has).get(name, 0) for name in self.names} for kind in nodes]
-        self.choice = choice
+        self.problem, self.choice, self.jobs = problem, choice, list(problem.jobs)
+        self.weight = [kind.weight for kind in problem.node_types for _ in range(kind.count)]
+        self.kind = [kind for kind, _ in nodes_of(problem)]
+        there = {name for _, has in nodes_of(problem) for name in has}
+        first = [name for name in ("cpus", "mem", "gpus") if name in there]
+        self.names = [*first, *sorted(there - {*first})] or ["nothing"]
+        self.has = [{name: has.get(name, 0) for name in self.names} for _, has in nodes_of(problem)]
         self.typical = self._typical([kind.name for kind in problem.node_types])
 
-    def chunks(self, job: int) -> int:
-        row = self.jobs[job]
-        return row.nodes if row.chunks is None else row.chunks
-
     def each(self, job: int) -> dict[str, int]:
-        return {name: dict(self.jobs[job].each or {}).get(name, 0) for name in self.names}
-
-    def alone(self, job: int) -> bool:
-        return self.jobs[job].chunks is None or bool(self.jobs[job].exclusive)
+        return {name: shape_of(self.jobs[job])[1].get(name, 0) for name in self.names}
 
     def may_use(self, job: int, kind: str) -> bool:
         types = self.jobs[job].types
@@ -50,54 +47,44 @@ class Machine:
 
     def free(self, node: int, held: Held) -> dict[str, int]:
         left = dict(self.has[node])
-        for job, spots in held.items():
-            for name in left if node in spots else ():
-                whole = self.has[node][name]
-                left[name] -= whole if self.alone(job) else spots[node] * self.each(job)[name]
-        assert min(left.values(), default=0) >= 0
+        for job in (job for job, spots in held.items() if node in spots):
+            alone, each = shape_of(self.jobs[job])[4], self.each(job)
+            left = {
+                name: 0 if alone else amount - held[job][node] * each[name] for name, amount in left.items()
+            }
         return left
 
-    def room(self, job: int, node: int, held: Held) -> int:
-        """Return k, for how many chunks of a job there is room on a node beside those that hold some."""
-        there = [other for other, spots in held.items() if node in spots]
-        if not self.may_use(job, self.kind[node]) or any(map(self.alone, there)):
-            return 0
-        if self.alone(job) and there:
-            return 0
-        row, left = self.jobs[job], self.free(node, held)
-        most = 1 if row.chunks is None else row.per_node or row.chunks
-        return min([most, *(left[name] // need for name, need in self.each(job).items() if need)])
-
-    def rooms(self, job: int, *situations: Held) -> Spots:
+    def rooms(self, job: int, *situations: Held) -> Placement:
         """Return the room on each node that has some in all of these situations."""
-        rooms = {
-            node: min(self.room(job, node, held) for held in situations) for node in range(len(self.kind))
-        }
-        return {node: room for node, room in rooms.items() if room}
+        seen = [
+            room(self.problem, self.jobs[job], [(self.jobs[other], spots) for other, spots in held.items()])
+            for held in situations
+        ]
+        return {node: least for node, least in enumerate(map(min, zip(*seen, strict=True))) if least}
 
-    def fits(self, job: int, rooms: Spots) -> bool:
-        return sum(rooms.values()) >= self.chunks(job) and len(rooms) >= self.jobs[job].nodes
+    def fits(self, job: int, rooms: Placement) -> bool:
+        return sum(rooms.values()) >= shape_of(self.jobs[job])[0] and len(rooms) >= self.jobs[job].nodes
 
-    def fill(self, job: int, rooms: Spots, nodes: Iterable[int]) -> Spots:
+    def fill(self, job: int, rooms: Placement, nodes: Iterable[int]) -> Placement:
         """Put a job on nodes in this order; some chunks stay for as many nodes as it needs at least."""
-        spots: Spots = {}
+        spots: Placement = {}
         for node in nodes:
-            rest = self.chunks(job) - sum(spots.values())
+            rest = shape_of(self.jobs[job])[0] - sum(spots.values())
             to_come = max(0, self.jobs[job].nodes - len(spots) - 1)
             if rest:
                 spots[node] = min(rooms[node], rest - to_come)
         return spots
 
-    def chosen(self, job: int, rooms: Spots, held: Held) -> Spots:
+    def chosen(self, job: int, rooms: Placement, held: Held) -> Placement:
         if self.choice == "slurm":
             return self._in_runs(job, dict(rooms), held)
         key = {node: self.key(job, node, rooms[node], held) for node in rooms}
         return self.fill(job, rooms, sorted(rooms, key=lambda node: (self.weight[node], key[node], node)))
 
-    def late(self, job: int, held: Held, later: Held) -> Spots:
+    def late(self, job: int, held: Held, later: Held) -> Placement:
         """Return the plan of the head: where least of it would fit now comes first."""
-        rooms = self.rooms(job, later)
-        return self.fill(job, rooms, sorted(rooms, key=lambda node: (self.room(job, node, held), node)))
+        rooms, now = self.rooms(job, later), self.rooms(job, held)
+        return self.fill(job, rooms, sorted(rooms, key=lambda node: (now.get(node, 0), node)))
 
     # --- choices -----------------------------------------------------------------------------------------
 
@@ -106,7 +93,7 @@ class Machine:
 
     def key(self, job: int, node: int, room: int, held: Held) -> Fraction:
         """Return what orders nodes of one weight, exactly."""
-        if self.choice == "first" or not self.names:
+        if self.choice == "first":
             return Fraction(0)
         free, has, each = self.free(node, held), self.has[node], self.each(job)
         if self.choice == "least-loaded":
@@ -120,16 +107,17 @@ class Machine:
                 if has.get(name)
             ]
             return -sum(shares, Fraction(0)) / max(len(shares), 1)
-        largest = {name: max(node[name] for node in self.has) for name in self.names}
+        largest = {name: max(1, *(node[name] for node in self.has)) for name in self.names}
         if self.choice == "best-fit":
             return sum((Fraction(free[name] - each[name], largest[name]) for name in self.names), Fraction(0))
         if self.choice == "dot":
             return sum(
                 (Fraction(free[name] * each[name], largest[name] ** 2) for name in self.names), Fraction(0)
             )
-        number = min(room, self.chunks(job))
-        taken = has if self.alone(job) else {name: number * need for name, need in each.items()}
-        after = {name: 0 if self.alone(job) else free[name] - taken[name] for name in self.names}
+        taken = min(room, shape_of(self.jobs[job])[0])
+        after = {name: free[name] - taken * need for name, need in each.items()}
+        if shape_of(self.jobs[job])[4]:
+            after = dict.fromkeys(after, 0)
         growth = self.fragments(node, after) - self.fragments(node, free)
         if self.choice == "fgd":
             return growth
@@ -145,29 +133,29 @@ class Machine:
                 lost += share * free[saved]
         return lost
 
-    def _typical(self, kinds: Sequence[str]) -> dict[tuple[tuple[int, ...], tuple[str, ...]], Fraction]:
+    def _typical(self, kinds: Sequence[str]) -> dict[Typical, Fraction]:
         """Return the commonest kinds of chunks that make up 95 % of the jobs, with their shares."""
         seen = Counter(
             (tuple(self.each(job).values()), tuple(kind for kind in kinds if self.may_use(job, kind)))
             for job in range(len(self.jobs))
         )
 
-        def place(item: tuple[tuple[int, ...], tuple[str, ...]]) -> tuple[object, ...]:
+        def place(item: Typical) -> tuple[object, ...]:
             each, allowed = item
             bits = sum(2**idx for idx, kind in enumerate(kinds) if kind in allowed)
             return -seen[item], each, -1 if len(allowed) == len(kinds) else bits
 
-        typical: dict[tuple[tuple[int, ...], tuple[str, ...]], int] = {}
+        typical: dict[Typical, int] = {}
         for item in sorted(seen, key=place):
             if sum(typical.values()) * 100 < 95 * len(self.jobs):
                 typical[item] = seen[item]
         return {item: Fraction(count, sum(typical.values())) for item, count in typical.items()}
 
-    def _in_runs(self, job: int, rooms: Spots, held: Held) -> Spots:
+    def _in_runs(self, job: int, rooms: Placement, held: Held) -> Placement:
         """Choose as Slurm does: from runs of consecutive nodes of one weight."""
-        spots: Spots = {}
-        cpus = {node: self.free(node, held)[self.named("cpus", 0)] if self.names else 0 for node in rooms}
-        while rest := self.chunks(job) - sum(spots.values()):
+        spots: Placement = {}
+        cpus = {node: self.free(node, held)[self.named("cpus", 0)] for node in rooms}
+        while rest := shape_of(self.jobs[job])[0] - sum(spots.values()):
             missing = self.jobs[job].nodes - len(spots)
             runs: list[list[int]] = []
             for node in sorted(rooms):
@@ -188,25 +176,15 @@ class Machine:
         return spots
 
 
-def _place_of_resource(name: str) -> tuple[int, str]:
-    return {"cpus": 0, "mem": 1, "gpus": 2}.get(name, 3), name
-
-
 def naive_places(
-    problem: WorkloadProblem,
-    kind: str,
-    choice: NodeChoice,
-    *,
-    order: str = "submission",
-    strict: bool = False,
-    extra_nodes: bool = True,
-    scan_limit: int | None = None,
-) -> tuple[list[float], list[Spots]]:
-    """Return when each job starts, and on which nodes, under ``fcfs``, ``first-fit`` or ``easy``."""
-    machine, estimates = Machine(problem, choice), problem.jobs.packed.estimate.tolist()
+    problem: WorkloadProblem, policy: Fcfs | FirstFit | Easy
+) -> tuple[list[float], list[Placement]]:
+    """Return when each job starts, and on which nodes."""
+    easy = policy if isinstance(policy, Easy) else Easy(choice=policy.choice)
+    machine, estimates = Machine(problem, policy.choice), problem.jobs.packed.estimate.tolist()
     jobs, count = machine.jobs, len(problem.jobs)
     starts: dict[int, float] = {}
-    where: dict[int, Spots] = {}
+    where: dict[int, Placement] = {}
     now = -math.inf
 
     def expected(job: int) -> float:
@@ -217,32 +195,33 @@ def naive_places(
         now = min(time for time in (*ends, *map(release_of, jobs)) if time > now)
         held = {job: where[job] for job in starts if starts[job] + jobs[job].runtime > now}
         queue = [job for job in range(count) if job not in starts and release_of(jobs[job]) <= now]
-        queue.sort(key=lambda job: place_in_queue(jobs[job], job, now, estimates[job], order))
+        queue.sort(key=lambda job: place_in_queue(jobs[job], job, now, estimates[job], easy.order))
         head, shadow_time, tested = None, math.inf, 0
         for job in queue:
             rooms = machine.rooms(job, held)
             if head is not None:
                 tested += 1
-                if scan_limit is not None and tested > scan_limit:
+                if easy.scan_limit is not None and tested > easy.scan_limit:
                     break
                 end = now + estimates[job]
-                if kind == "easy" and (end > shadow_time or (strict and end == shadow_time)):
+                late = end > shadow_time or (easy.strict and end == shadow_time)
+                if policy is easy and late:
                     later = {other: where[other] for other in held if expected(other) > shadow_time}
                     plan = machine.late(head, held, later)
-                    rooms = machine.rooms(job, held, {**later, head: plan}) if extra_nodes else {}
+                    rooms = machine.rooms(job, held, {**later, head: plan}) if easy.extra_nodes else {}
             if machine.fits(job, rooms):
                 where[job] = held[job] = machine.chosen(job, rooms, held)
                 starts[job] = now
             elif head is None:
                 head = job
-                if kind == "fcfs":
+                if isinstance(policy, Fcfs):
                     break
                 shadow_time = first_fit_time(machine, job, {other: expected(other) for other in held}, where)
     return [starts[job] for job in range(count)], [where[job] for job in range(count)]
 
 
 def first_fit_time(
-    machine: Machine, job: int, ends: Mapping[int, float], where: Mapping[int, Spots]
+    machine: Machine, job: int, ends: Mapping[int, float], where: Mapping[int, Placement]
 ) -> float:
     """Return the first of these ends at which a job fits beside those that end later."""
 
