@@ -181,7 +181,8 @@ def naive_places(
 ) -> tuple[list[float], list[Placement]]:
     """Return when each job starts, and on which nodes."""
     easy = policy if isinstance(policy, Easy) else Easy(choice=policy.choice)
-    machine, estimates = Machine(problem, policy.choice), problem.jobs.packed.estimate.tolist()
+    machine = Machine(problem, policy.choice)
+    estimates: list[float] = problem.jobs.packed.estimate.tolist()
     jobs, count = machine.jobs, len(problem.jobs)
     starts: dict[int, float] = {}
     where: dict[int, Placement] = {}

@@ -32,8 +32,9 @@ def problems(draw: st.DrawFn) -> WorkloadProblem:
         runtime = draw(st.integers(1, 9))
         limit = draw(st.none() | st.sampled_from([runtime, 2 * runtime, 3 * runtime, 1]))
         boost = draw(st.sampled_from([0, 0, 0, 3, -2]))
-        submit = draw(st.integers(0, 12))
-        jobs.append(replace(job, submit=submit, runtime=runtime, limit=limit, boost=boost, needs=None))
+        submit, eligible = draw(st.integers(0, 12)), draw(st.none() | st.integers(0, 20))
+        own: dict[str, Any] = {"submit": submit, "eligible": eligible, "boost": boost, "needs": None}
+        jobs.append(replace(job, runtime=runtime, limit=limit, **own))
     return WorkloadProblem(None, jobs, node_types=drawn.node_types)
 
 
@@ -49,7 +50,7 @@ def seen(schedule: WorkloadSchedule) -> tuple[list[float], list[dict[int, int]]]
     return schedule.first_starts.tolist(), spots
 
 
-POLICIES = {
+POLICIES: dict[str, st.SearchStrategy[Fcfs | FirstFit | Easy]] = {
     "fcfs": st.builds(Fcfs, choice=st.sampled_from(NODE_CHOICES)),
     "first-fit": st.builds(FirstFit, choice=st.sampled_from(NODE_CHOICES)),
     "easy": st.builds(Easy, choice=st.sampled_from(NODE_CHOICES)),
@@ -99,11 +100,8 @@ def test_whole_nodes_of_one_type_are_counted(
     """Start by start, and for the same reasons."""
     policy = data.draw(POLICIES[name])
     if isinstance(policy, Easy):
-        estimate, coalesce = (
-            data.draw(st.sampled_from(["limit", "actual", "user-average"])),
-            data.draw(st.booleans()),
-        )
-        policy = replace(policy, estimate=estimate, coalesce=coalesce)
+        estimate: Any = data.draw(st.sampled_from(["limit", "actual", "user-average"]))
+        policy = replace(policy, estimate=estimate, coalesce=data.draw(st.booleans()))
     plain, places = (policy.simulated(problem) for problem in same)
     assert places.schedule.first_starts.tolist() == plain.schedule.first_starts.tolist()
     assert places.schedule.nodes.tolist() == plain.schedule.nodes.tolist()

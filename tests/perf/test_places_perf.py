@@ -56,7 +56,7 @@ def campus(count: int, num_nodes: int, load: float, seed: int = 0) -> WorkloadPr
     ("count", "num_nodes", "most_seconds"), [(30_000, 400, 3), (100_000, 6_000, 40)], ids=str
 )
 def test_easy_on_places(benchmark: BenchmarkFixture, count: int, num_nodes: int, most_seconds: float) -> None:
-    """On two quiet cores of an AMD EPYC they take . and . s of CPU."""
+    """On two busy cores of an AMD EPYC they take .4 and 4.3 s of CPU, and least loaded 7.3 of 6,000 nodes."""
     problem = campus(count, num_nodes, load=0.95)
     solver = Easy(choice="best-fit")
     solver(campus(100, num_nodes, load=0.95), Budget())  # compiled

@@ -97,9 +97,9 @@ class Places(NamedTuple):
     #: Shape (nodes,): candidates by (key, id), and where they stand on the heap: empty, as nobody asks.
     heap: Records[Entry]
     heap_places: IntArray
-    #: Shape (jobs,): the pieces of a job that has started are ``first:first + count``.
+    #: Shape (jobs,): the pieces of a job that has started are ``first:first + pieces``.
     first: IntArray
-    count: IntArray
+    pieces: IntArray
     #: Shape (pieces + nodes,): a node, and how many chunks are on it; the plan of the head comes last.
     node: IntArray
     chunks: IntArray

@@ -66,7 +66,7 @@ def _count_room(places: Places, shape: int, node: int, sign: int) -> None:
 @inner_kernel
 def _hold_now(places: Places, job: int, sign: int) -> None:
     """Let a job hold its pieces from now on, or give them back. O(pieces x shapes in the queue)."""
-    for piece in range(places.first[job], places.first[job] + places.count[job]):
+    for piece in range(places.first[job], places.first[job] + places.pieces[job]):
         for at in range(places.numbers.waiting):
             _count_room(places, places.waiting[at], places.node[piece], -1)
         _hold(places, NOW, places.shape[job], piece, sign)
@@ -149,7 +149,7 @@ def _shadow_time(state: State, places: Places, shape: int) -> float:
             at += 1
             if job < 0:
                 continue
-            for piece in range(places.first[job], places.first[job] + places.count[job]):
+            for piece in range(places.first[job], places.first[job] + places.pieces[job]):
                 before = chunks_on(places, LATER, shape, places.node[piece])
                 _hold(places, LATER, places.shape[job], piece, -1)
                 after = chunks_on(places, LATER, shape, places.node[piece])
@@ -186,7 +186,7 @@ def _start(
     shape, first = places.shape[job], places.numbers.used
     _leave(places, job)
     count = choose(places, choice, choice.rule, shape, first)
-    places.first[job], places.count[job] = first, count
+    places.first[job], places.pieces[job] = first, count
     places.numbers.used += count
     _hold_now(places, job, 1)
     if beside:

@@ -116,7 +116,7 @@ def new_places(given: PackedPlaces) -> Places:
         heap=records(Entry, nodes),
         heap_places=np.zeros(0, dtype=np.int64),
         first=np.zeros(num_jobs, dtype=np.int64),
-        count=np.zeros(num_jobs, dtype=np.int64),
+        pieces=np.zeros(num_jobs, dtype=np.int64),
         node=np.empty(most, dtype=np.int64),
         chunks=np.empty(most, dtype=np.int64),
     )
@@ -148,16 +148,16 @@ def _typical(given: PackedPlaces) -> tuple[IntArray, BoolArray, FloatArray]:
     counts = np.bincount(kind.reshape(-1), weights=jobs, minlength=len(kinds))
     order = np.argsort(-counts, kind="stable")
     order = order[: np.searchsorted(np.cumsum(counts[order]), _TYPICAL * counts.sum()) + 1]
-    each, allowed = kinds[order, :resources], kinds[order, :resources:-1] > 0
+    each, allowed = kinds[order, :resources], kinds[order, :resources:-1].astype(np.bool_)
     share = counts[order] / max(counts[order].sum(), 1)
     return frozen(np.ascontiguousarray(each)), frozen(np.ascontiguousarray(allowed)), frozen(share)
 
 
 def pieces_of(places: Places) -> tuple[IntArray, IntArray, IntArray]:
     """Return where jobs have run: job ``j`` at ``offsets[j]:offsets[j + 1]`` of nodes, by id, and chunks."""
-    offsets = np.zeros(len(places.count) + 1, dtype=np.int64)
-    np.cumsum(places.count, out=offsets[1:])
-    job = np.repeat(np.arange(len(places.count)), places.count)
+    offsets = np.zeros(len(places.pieces) + 1, dtype=np.int64)
+    np.cumsum(places.pieces, out=offsets[1:])
+    job = np.repeat(np.arange(len(places.pieces)), places.pieces)
     rows = np.arange(offsets[-1]) - offsets[job] + places.first[job]
     rows = rows[np.lexsort((places.node[rows], job))]
     return frozen(offsets), frozen(places.node[rows]), frozen(places.chunks[rows])
