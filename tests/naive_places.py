@@ -60,37 +60,19 @@ def first_fit(problem: WorkloadProblem, job: Job, here: list[tuple[Job, Placemen
 
 
 def serial(problem: WorkloadProblem) -> tuple[list[float], list[Placement]]:
-    """Start each job in the order of the file as early as it fits beside those before it, by first fit.
-
-    Of a job that was placed before, only what it holds at the start counts, so starts never go back.
-    """
+    """Start the jobs in their order, none before the one before it, as early as each fits, by first fit."""
     starts: list[float] = []
     placements: list[Placement] = []
     now = 0.0
     for job in problem.jobs:
-        now = max(now, job.submit, 0.0 if job.eligible is None else job.eligible)
-        ends = sorted(
-            {
-                now,
-                *(
-                    at + other.runtime
-                    for at, other in zip(starts, problem.jobs, strict=False)
-                    if at + other.runtime > now
-                ),
-            }
-        )
-        for now in ends:
-            before = zip(problem.jobs, starts, placements, strict=False)
+        now = max(now, job.submit)
+        while True:
+            before = [*zip(problem.jobs, starts, placements, strict=False)]
             here = [(other, placed) for other, at, placed in before if at <= now < at + other.runtime]
-            needed = [dict(other.needs or {}) for other, _ in here]
-            licences = all(
-                sum(mine.get(name, 0) for mine in needed) + amount <= dict(problem.resources)[name]
-                for name, amount in (job.needs or {}).items()
-            )
             found = first_fit(problem, job, here)
-            if found is not None and licences:
+            if found is not None:
                 break
-        assert found is not None
+            now = min(at + other.runtime for other, at, _ in before if at + other.runtime > now)
         starts.append(now)
         placements.append(found)
     return starts, placements

@@ -35,7 +35,6 @@ def place_problems(draw: DrawFn, *, min_jobs: int = 0, max_jobs: int = 7) -> Wor
     types = draw(node_types())
     things = sorted({name for each in types for name in dict(each.has)})
     there = sum(each.count for each in types)
-    resources = draw(st.sampled_from([{}, {}, {"licences": 2}]))
     jobs: list[Job] = []
     for _ in range(draw(st.integers(min_jobs, max_jobs))):
         more: dict[str, Any] = {}
@@ -48,13 +47,11 @@ def place_problems(draw: DrawFn, *, min_jobs: int = 0, max_jobs: int = 7) -> Wor
             more["each"] = {name: draw(st.integers(0, 4)) for name in sorted(some)}
         if draw(st.integers(0, 2)) == 0:
             more["types"] = sorted(draw(st.sets(st.sampled_from([each.name for each in types]), min_size=1)))
-        if resources and draw(st.booleans()):
-            more["needs"] = {"licences": draw(st.integers(0, 2))}
         job = Job(draw(st.integers(0, 6)), nodes, draw(st.integers(1, 6)), **more)
         try:
-            WorkloadProblem(None, [job], resources=resources, node_types=types)
+            WorkloadProblem(None, [job], node_types=types)
         except InvalidProblem:  # it fits no empty machine
             continue
         jobs.append(job)
     assume(len(jobs) >= min_jobs)
-    return WorkloadProblem(None, jobs, resources=resources, node_types=types)
+    return WorkloadProblem(None, jobs, node_types=types)

@@ -65,7 +65,7 @@ from .placement import (
     PlacementProblem as PlacementProblem,
     SwitchTree as SwitchTree,
 )
-from .places import Chunks as Chunks, NodeType as NodeType
+from .places import NodeType as NodeType, Shape as Shape
 from .problem import (
     Answer as Answer,
     Answerable as Answerable,

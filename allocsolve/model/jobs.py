@@ -34,7 +34,7 @@ from allocsolve.model.job_kinds import (
 from allocsolve.model.keyed import Keyed
 from allocsolve.model.machine import Requirements
 from allocsolve.model.packed_jobs import PackedJobs
-from allocsolve.model.places import Chunks
+from allocsolve.model.places import given_shapes, shape_columns
 from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE, SpeedupTable
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from allocsolve.model.evolving import Evolution, PackedEvolving, Reconfiguration
     from allocsolve.model.job_kinds import JobKind, SizeSet
     from allocsolve.model.machine import Amounts
+    from allocsolve.model.places import Shape
     from allocsolve.model.speedup import Speedup
 
 
@@ -182,8 +183,8 @@ class Jobs(Keyed, Sequence[Job]):
     """
 
     __slots__ = (
-        *("chunks", "evolutions", "evolving", "limit", "names", "packed", "reconfigurations"),
-        *("requirements", "speedups", "users"),
+        *("evolutions", "evolving", "limit", "names", "packed", "reconfigurations"),
+        *("requirements", "shapes", "speedups", "users"),
     )
 
     #: Distinct.
@@ -201,8 +202,8 @@ class Jobs(Keyed, Sequence[Job]):
     evolving: PackedEvolving
     #: What they ask for beside nodes: counted resources, partitions, earliest starts, head starts.
     requirements: Requirements
-    #: What they hold on nodes that are places.
-    chunks: Chunks
+    #: What they hold on nodes that are places; empty if all hold whole nodes of any type.
+    shapes: tuple[Shape, ...]
 
     def __init__(
         self,
@@ -248,22 +249,23 @@ class Jobs(Keyed, Sequence[Job]):
         self.limit = np.full(count, np.nan) if limit is None else seconds_column("limit", limit)
         self.limit.setflags(write=False)
         needed, lengths = counts_column("nodes", nodes), seconds_column("runtime", runtime)
-        listed = None if chunks is None else items("chunks", chunks)
-        self.chunks = Chunks(
-            self.names,
-            needed,
-            chunks=listed,
-            each=each,
-            per_node=per_node,
-            exclusive=exclusive,
-            types=types,
-        )
-        if listed is not None:
-            needed = self.chunks.least_nodes(needed, listed)
-            if min_nodes is not None:
-                min_nodes = self.chunks.least_nodes(counts_column("min_nodes", min_nodes), listed)
-            if max_nodes is not None:
-                max_nodes = self.chunks.least_nodes(counts_column("max_nodes", max_nodes), listed)
+        low = needed if min_nodes is None or chunks is None else counts_column("min_nodes", min_nodes)
+        fewest = np.maximum(needed, low) if len(low) == len(needed) else needed
+        columns = {
+            "chunks": chunks,
+            "each": each,
+            "per_node": per_node,
+            "exclusive": exclusive,
+            "types": types,
+        }
+        shapes = given_shapes(self.names, fewest, columns)
+        if shapes and len(low) == len(needed):  # all of them are rigid
+            needed, min_nodes, max_nodes = (
+                frozen(np.array([shape.least_nodes for shape in shapes])),
+                None,
+                None,
+            )
+        self.shapes = shapes if any(shape.fields() for shape in {*shapes}) else ()
         laws = packed_speedups(self.speedups, needed)
         if self.evolutions:
             kinds = _with_evolving(kinds, self.evolutions)
@@ -344,7 +346,7 @@ class Jobs(Keyed, Sequence[Job]):
             evolution=self.evolutions[idx] if self.evolutions else None,
             reconfiguration=self.reconfigurations[idx] if self.reconfigurations else None,
             **self.requirements.of_job(idx),
-            **self.chunks.of_job(idx),
+            **(self.shapes[idx].fields() if self.shapes else {}),
         )
 
     def cut_at_limits(self) -> Jobs:
@@ -424,13 +426,13 @@ class Jobs(Keyed, Sequence[Job]):
             "partitions": asked.partitions or None,
             "eligible": asked.eligible if len(asked.eligible) else None,
             "boost": asked.boost if len(asked.boost) else None,
-            **self.chunks.columns(),
+            **shape_columns(self.shapes),
         }
 
     def _key(self) -> tuple[object, ...]:
         arrays = (self.limit, *self.packed)
         texts = (self.names, self.users, self.speedups, self.evolutions, self.reconfigurations)
-        return *texts, *(array.tobytes() for array in arrays), self.requirements, self.chunks
+        return *texts, *(array.tobytes() for array in arrays), self.requirements, self.shapes
 
     def _check(self) -> None:
         packed, count = self.packed, len(self)

@@ -8,9 +8,11 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import frozen
-from allocsolve.model.places import resource_names
+from allocsolve.model.places import Shape, all_shapes, resource_names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from allocsolve.model.arrays import BoolArray, IntArray
     from allocsolve.model.jobs import Jobs
     from allocsolve.model.places import NodeType
@@ -72,85 +74,54 @@ def packed_places(problem: WorkloadProblem) -> PackedPlaces:
 def places_of(types: tuple[NodeType, ...], jobs: Jobs) -> PackedPlaces:
     """Return the places of these types, and what jobs hold that ask for nothing else."""
     names = resource_names(types)
-    has = np.array([[dict(each.has).get(name, 0) for name in names] for each in types], dtype=np.int64)
-    counts = np.array([each.count for each in types], dtype=np.int64)
-    shape, shapes = _shapes(jobs)
-    chunks, per_node, least, exclusive, amounts, kinds = zip(*shapes, strict=True) if shapes else ((),) * 6
-    each = np.array([[dict(mine).get(name, 0) for name in names] for mine in amounts], dtype=np.int64)
-    allowed = [[not mine or kind.name in mine for kind in types] for mine in kinds]
-    each, has = each.reshape(len(shapes), len(names)), has.reshape(len(types), len(names))
-    may = np.array(allowed, dtype=np.bool_).reshape(len(shapes), len(types))
-    limit = np.array(per_node, dtype=np.int64)
-    most = np.where(may, limit[:, None], 0)
-    for resource in range(len(names)):
-        needed = each[:, resource]
-        room = has[None, :, resource] // np.maximum(needed, 1)[:, None]
-        most = np.where(needed[:, None] > 0, np.minimum(most, room), most)
-    first = np.zeros(len(types) + 1, dtype=np.int64)
-    np.cumsum(counts, out=first[1:])
+    index: dict[Shape, int] = {}
+    shape = np.array([index.setdefault(mine, len(index)) for mine in all_shapes(jobs)], dtype=np.int64)
+    has, each = _table(names, [kind.has for kind in types]), _table(names, [mine.each for mine in index])
+    allowed = [[not mine.types or kind.name in mine.types for kind in types] for mine in index]
+    may = np.array(allowed, dtype=np.bool_).reshape(len(index), len(types))
+    per_node = np.array([mine.per_node for mine in index], dtype=np.int64)
+    most = np.where(may, per_node[:, None], 0)
+    for amount, there in zip(each.T, has.T, strict=True):
+        room = there[None, :] // np.maximum(amount, 1)[:, None]
+        most = np.where(amount[:, None] > 0, np.minimum(most, room), most)
+    counts = np.array([kind.count for kind in types], dtype=np.int64)
     return PackedPlaces(
         names,
         frozen(has),
         frozen(np.array([kind.weight for kind in types], dtype=np.int64)),
-        frozen(first),
+        frozen(np.concatenate([[0], np.cumsum(counts)])),
         frozen(np.repeat(np.arange(len(types), dtype=np.int64), counts)),
         frozen(shape),
-        frozen(np.array(chunks, dtype=np.int64)),
+        frozen(np.array([mine.chunks for mine in index], dtype=np.int64)),
         frozen(each),
-        frozen(limit),
-        frozen(np.array(least, dtype=np.int64)),
-        frozen(np.array(exclusive, dtype=np.bool_)),
+        frozen(per_node),
+        frozen(np.array([mine.least_nodes for mine in index], dtype=np.int64)),
+        frozen(np.array([mine.exclusive for mine in index], dtype=np.bool_)),
         frozen(may),
         frozen(most),
     )
 
 
-def _shapes(jobs: Jobs) -> tuple[IntArray, list[tuple[object, ...]]]:
-    """Return the index of each job among the shapes, and these: in the order of their first jobs."""
-    mine, count = jobs.chunks, len(jobs)
-    index: dict[tuple[object, ...], int] = {}
-    nodes = jobs.packed.nodes.tolist()
-    kinds = mine.types or ((),) * count
-    rows: list[tuple[object, ...]] = [
-        (size, 1, size, True, (), kind) for size, kind in zip(nodes, kinds, strict=True)
-    ]
-    if len(mine.count):
-        columns = (
-            mine.count.tolist(),
-            mine.per_node.tolist(),
-            nodes,
-            mine.exclusive.tolist(),
-            mine.each,
-            kinds,
-        )
-        rows = [row if row[0] else whole for row, whole in zip(zip(*columns, strict=True), rows, strict=True)]
-    shape = np.array([index.setdefault(row, len(index)) for row in rows], dtype=np.int64)
-    return shape, list(index)
+def _table(names: Sequence[str], rows: Sequence[object]) -> IntArray:
+    """Return amounts, shape (rows, names)."""
+    amounts = [dict(row) for row in rows]  # type: ignore[call-overload]  # pairs
+    table = np.array([[row.get(name, 0) for name in names] for row in amounts], dtype=np.int64)
+    return table.reshape(len(rows), len(names))
 
 
 def check_places(types: tuple[NodeType, ...], jobs: Jobs) -> None:
-    """Refuse jobs that do not fit the empty machine, by what fits on each of its nodes.
-
-    `InvalidProblem` names the first of them.
-    """
+    """Refuse the first job that asks for what no node is or has, or does not fit the empty nodes."""
+    kinds, things = [each.name for each in types], resource_names(types)
+    for name, shape in zip(jobs.names, jobs.shapes, strict=False):
+        for asked, there in ((shape.types, kinds), (dict(shape.each), things)):
+            if unknown := next((each for each in asked if each not in there), None):
+                raise InvalidProblem(f"job {name!r}: no node is or has {unknown!r}, only {', '.join(there)}")
     places = places_of(types, jobs)
     counts = np.diff(places.first_node)
-    # No chunk counts on more nodes than there are chunks, so that sums stay small.
-    nodes_with_room = np.where(places.most > 0, counts, 0).sum(axis=1)
-    room = (np.minimum(places.most, places.chunks[:, None]).astype(object) * counts).sum(axis=1)
-    good = (room >= places.chunks) & (nodes_with_room >= places.least_nodes)
-    if good.all():
-        return
-    bad = ~np.asarray(good, dtype=np.bool_)[places.shape]
-    if not bad.any():
-        return
-    idx = int(np.argmax(bad))
-    at = places.shape[idx]
-    place = f"job {jobs.names[idx]!r} fits no empty machine"
-    if not nodes_with_room[at]:
-        raise InvalidProblem(f"{place}: no node that it may use has room for a chunk of it")
-    if nodes_with_room[at] < places.least_nodes[at]:
-        least, there = places.least_nodes[at], nodes_with_room[at]
-        msg = f"{place}: it needs {least} nodes, and {there} have room for a chunk of it"
-        raise InvalidProblem(msg)
-    raise InvalidProblem(f"{place}: of its {places.chunks[at]} chunks the nodes have room for {room[at]}")
+    room = (places.most.astype(object) * counts).sum(axis=1)
+    nodes = np.where(places.most > 0, counts, 0).sum(axis=1)
+    for name, at in zip(jobs.names, places.shape.tolist(), strict=True):
+        chunks, least = places.chunks[at], places.least_nodes[at]
+        if room[at] < chunks or nodes[at] < least:
+            fits = f"nodes have room for {room[at]} of its {chunks} chunks, on {nodes[at]} nodes of {least}"
+            raise InvalidProblem(f"job {name!r} is too large: empty {fits}")

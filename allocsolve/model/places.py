@@ -8,20 +8,17 @@ that has no place here: several kinds of chunk in one job, parts of a device, so
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from allocsolve.errors import InvalidProblem
-from allocsolve.model.arrays import MAX_INTEGER, IntArray, frozen
 from allocsolve.model.checks import flag, in_range, instance, integer, items, shown
-from allocsolve.model.keyed import Keyed
 from allocsolve.model.machine import NODES, checked_amounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from allocsolve.model.arrays import BoolArray
+    from allocsolve.model.arrays import IntArray
+    from allocsolve.model.jobs import Jobs
     from allocsolve.model.machine import Amounts
 
 #: The most nodes that are places: what is free on each is kept.
@@ -39,12 +36,11 @@ class NodeType:
     count
         How many nodes there are, >= 1.
     has
-        What there is on each, by name: whole numbers, in units that are small enough. ``cpus`` are what rules
-        that look at processors look at.
+        What there is on each, by name: whole numbers. Rules that look at processors look at ``cpus``.
     weight
-        Node rules take nodes of the least weight first, >= 0.
+        Nodes of the least weight are taken first, >= 0.
     names
-        Of the nodes, for people: one for each, or none.
+        Hostlists of the nodes, such as ``n[001-360]``, for people and readers of logs.
 
     Examples
     --------
@@ -62,53 +58,36 @@ class NodeType:
         if not instance("node type: the name", self.name, str) or "|" in self.name:
             raise InvalidProblem(f"node type: the name {shown(self.name)} is not a text without |")
         place = f"node type {self.name!r}"
-        count = in_range(f"{place}: count", integer(f"{place}: count", self.count), 1, MAX_PLACES)
-        weight = in_range(f"{place}: weight", integer(f"{place}: weight", self.weight), 0)
-        has = checked_amounts(place, self.has, low=0)
-        names = items(f"{place}: names", self.names)
-        for name in names:
-            instance(f"{place}: name", name, str)
-        if len(set(names)) not in {0, count} or len(names) not in {0, count}:
-            raise InvalidProblem(f"{place}: {len(set(names))} different names for {count} nodes")
-        for name in names:
-            if not (name.isprintable() and name) or {*name} & {*" ,[]"}:
-                raise InvalidProblem(f"{place}: {shown(name)} is no name of a node")
-        object.__setattr__(self, "count", count)
-        object.__setattr__(self, "weight", weight)
-        object.__setattr__(self, "has", tuple(pair for pair in has if pair[1]))
-        object.__setattr__(self, "names", names)
+        fields = {
+            "count": in_range(f"{place}: count", integer(f"{place}: count", self.count), 1, MAX_PLACES),
+            "weight": in_range(f"{place}: weight", integer(f"{place}: weight", self.weight), 0),
+            "has": tuple(pair for pair in checked_amounts(place, self.has, low=0) if pair[1]),
+            "names": tuple(instance(f"{place}: names", name, str) for name in items("names", self.names)),
+        }
+        for what, value in fields.items():
+            object.__setattr__(self, what, value)
 
 
-def checked_types(given: object, resources: Amounts) -> tuple[NodeType, ...]:
+def checked_types(given: object, resources: Mapping[str, int]) -> tuple[NodeType, ...]:
     """Return the types of the nodes of a machine that has these counted resources besides.
 
     `InvalidProblem` if names stand twice, or there is more than can be counted.
     """
     types: tuple[NodeType, ...] = items("node_types", given)  # type: ignore[arg-type]  # whatever it is
-    seen: set[str] = set()
-    nodes: set[str] = set()
-    taken = {NODES, *(name for name, _ in resources)}
-    totals: dict[str, int] = {}
     for idx, each in enumerate(types):
         instance(f"node_types[{idx}]", each, NodeType)
-        if each.name in seen:
+        if each.name in {other.name for other in types[:idx]}:
             raise InvalidProblem(f"node type {each.name!r} stands twice")
-        seen.add(each.name)
-        for name in each.names:
-            if name in nodes:
-                raise InvalidProblem(f"node type {each.name!r}: the node {name!r} stands twice")
-            nodes.add(name)
-        for name, amount in dict(each.has).items():
-            if name in taken:
-                raise InvalidProblem(f"node type {each.name!r}: the name {name!r} of a resource is taken")
-            totals[name] = totals.get(name, 0) + amount * each.count
-    for name, total in totals.items():
-        in_range(f"node_types: {name} of all nodes together,", total, 0, MAX_INTEGER)
+    for name in resource_names(types):
+        if name == NODES or name in resources:
+            raise InvalidProblem(f"node_types: the name {name!r} of a resource is taken")
+        total = sum(dict(each.has).get(name, 0) * each.count for each in types)
+        in_range(f"node_types: {name} of all nodes together,", total, 0)
     in_range("node_types: the number of all nodes", num_places(types), 0, MAX_PLACES)
     return types
 
 
-def num_places(types: Sequence[NodeType]) -> int:
+def num_places(types: Iterable[NodeType]) -> int:
     """Return how many nodes there are of all types."""
     return sum(each.count for each in types)
 
@@ -120,192 +99,114 @@ def resource_names(types: Iterable[NodeType]) -> tuple[str, ...]:
     return (*first, *sorted(names - {*first}))
 
 
-class Chunks(Keyed):
-    """What jobs hold on nodes that are places: columns, each empty if no job says anything; immutable.
+class Shape(NamedTuple):
+    """What a job holds on nodes that are places, wherever it lies; complete.
 
-    `names` are those of the jobs, for messages, `nodes`, shape (jobs,), the numbers of nodes that they say,
-    and the others are columns as `allocsolve.model.Jobs` takes them, or None. A job without chunks holds
-    whole nodes: `Job.nodes` of them. One that says so in chunks (exclusive, one on a node, nothing of a
-    resource) is equal to it.
+    One that holds whole nodes has as many chunks, one on a node, that take nothing, and is exclusive: whoever
+    says so in chunks means the same.
     """
 
-    __slots__ = ("count", "each", "exclusive", "per_node", "types")
-
-    #: Shape (jobs,): how many chunks; 0: whole nodes.
-    count: IntArray
-    #: Shape (jobs,): the most on a node, <= the number of chunks; 0 where that is 0.
-    per_node: IntArray
-    #: Shape (jobs,): whether it shares its nodes with nobody; false for whole nodes.
-    exclusive: BoolArray
-    #: What a chunk takes.
-    each: tuple[Amounts, ...]
+    chunks: int
+    #: What a chunk takes, without zeros.
+    each: Amounts
+    #: The most chunks on a node, in 1..chunks.
+    per_node: int
+    #: In ``ceil(chunks / per_node)..chunks``.
+    least_nodes: int
+    #: Whether it shares its nodes with nobody.
+    exclusive: bool
     #: Names of the types of nodes that it may use, in order; empty: any.
-    types: tuple[tuple[str, ...], ...]
+    types: tuple[str, ...]
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        nodes: IntArray,
-        *,
-        chunks: Iterable[int | None] | None,
-        each: Iterable[Mapping[str, int] | Amounts | None] | None,
-        per_node: Iterable[int | None] | None,
-        exclusive: Iterable[bool] | None,
-        types: Iterable[Iterable[str] | None] | None,
-    ) -> None:
-        self.count = self.per_node = _NOBODY
-        self.exclusive, self.each, self.types = _NEVER, (), ()
-        given = {"chunks": chunks, "each": each, "per_node": per_node, "exclusive": exclusive, "types": types}
-        columns = {what: () if column is None else items(what, column) for what, column in given.items()}
-        for what, column in columns.items():
-            if column and len(column) != len(names):
-                raise InvalidProblem(f"{len(column)} {what} for {len(names)} jobs")
-        if not any(
-            value is not None and value is not False for column in columns.values() for value in column
-        ):
-            return
-        rows = [
-            self._row(
-                f"job {name!r}",
-                int(least),
-                **{what: column[idx] if column else None for what, column in columns.items()},
-            )
-            for idx, (name, least) in enumerate(zip(names, nodes.tolist(), strict=False))
-        ]
-        counts, most, alone, amounts, allowed = zip(*rows, strict=True)
-        if any(counts):
-            self.count = frozen(np.array(counts, dtype=np.int64))
-            self.per_node = frozen(np.array(most, dtype=np.int64))
-            self.exclusive = frozen(np.array(alone, dtype=np.bool_))
-            self.each = amounts
-        if any(allowed):
-            self.types = allowed
+    @classmethod
+    def whole(cls, nodes: int, types: tuple[str, ...] = ()) -> Shape:
+        """Return that of a job that holds whole nodes."""
+        return cls(nodes, (), 1, nodes, exclusive=True, types=types)
 
-    @staticmethod
-    def _row(
-        place: str,
-        nodes: int,
-        *,
-        chunks: Any,  # noqa: ANN401 - whatever it is
-        each: Any,  # noqa: ANN401
-        per_node: Any,  # noqa: ANN401
-        exclusive: Any,  # noqa: ANN401
-        types: Any,  # noqa: ANN401
-    ) -> tuple[int, int, bool, Amounts, tuple[str, ...]]:
-        """Return the columns of one job."""
-        allowed: tuple[str, ...] = ()
-        if types is not None:
-            listed = items(f"{place}: types", (types,) if isinstance(types, str) else types)
-            allowed = tuple(sorted({instance(f"{place}: type", name, str) for name in listed}))
-            if not allowed:
-                raise InvalidProblem(f"{place}: types is empty, so that no node is allowed")
-        alone = exclusive is not None and flag(f"{place}: exclusive", exclusive, InvalidProblem)
-        if chunks is None:
-            for what, value in (("each", each), ("per_node", per_node)):
-                if value is not None:
-                    raise InvalidProblem(f"{place} has {what}, but no chunks")
-            return 0, 0, False, (), allowed  # whole nodes are exclusive
-        if isinstance(chunks, list | tuple | dict):
-            raise InvalidProblem(
-                f"{place}: chunks {shown(chunks)}: jobs of several kinds of chunk are not modelled"
-            )
-        number = in_range(f"{place}: chunks", integer(f"{place}: chunks", chunks), 1)
-        most = number
-        if per_node is not None:
-            most = min(number, in_range(f"{place}: per_node", integer(f"{place}: per_node", per_node), 1))
-        if nodes > number:
-            raise InvalidProblem(f"{place}: {nodes} nodes for {number} chunks")
-        amounts = _chunk_amounts(place, each)
-        if alone and not amounts and most == 1:
-            return 0, 0, False, (), allowed
-        return number, most, alone, amounts, allowed
+    @property
+    def is_whole(self) -> bool:
+        """Whether the job holds whole nodes."""
+        return self.exclusive and self.per_node == 1 and not self.each
 
-    def __bool__(self) -> bool:
-        return bool(len(self.count) or self.types)
-
-    def _key(self) -> tuple[object, ...]:
-        arrays = (self.count, self.per_node, self.exclusive)
-        return *(array.tobytes() for array in arrays), self.each, self.types
-
-    def least_nodes(self, nodes: IntArray, chunks: Iterable[int | None] | None) -> IntArray:
-        """Return the fewest nodes of each job that says `nodes`: more where its chunks need more.
-
-        `chunks` are what jobs say, those that hold whole nodes included. Shape (jobs,).
-        """
-        if chunks is None:
-            return nodes
-        least = nodes.copy()
-        if len(self.count):
-            listed = np.flatnonzero(self.count)
-            least[listed] = np.maximum(nodes[listed], -(-self.count[listed] // self.per_node[listed]))
-        for idx, number in enumerate(chunks):
-            if number is not None and not (len(self.count) and self.count[idx]):
-                least[idx] = int(number)  # one chunk on each node
-        return frozen(least)
-
-    def of_job(self, idx: int) -> dict[str, Any]:
-        """Return the fields of one job that differ from those of one that holds any whole nodes."""
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of `Job` that differ from those of a job that holds any whole nodes."""
         fields: dict[str, Any] = {}
-        if len(self.count) and self.count[idx]:
-            number, most = int(self.count[idx]), int(self.per_node[idx])
-            fields["chunks"] = number
-            if self.each[idx]:
-                fields["each"] = dict(self.each[idx])
-            if most < number:
-                fields["per_node"] = most
-            if self.exclusive[idx]:
+        if not self.is_whole:
+            fields["chunks"] = self.chunks
+            if self.each:
+                fields["each"] = dict(self.each)
+            if self.per_node < self.chunks:
+                fields["per_node"] = self.per_node
+            if self.exclusive:
                 fields["exclusive"] = True
-        if self.types and self.types[idx]:
-            fields["types"] = list(self.types[idx])
+        if self.types:
+            fields["types"] = list(self.types)
         return fields
 
-    def columns(self) -> dict[str, Any]:
-        """Return the columns as `allocsolve.model.Jobs` takes them."""
-        there = self.count.tolist()
-        return {
-            "chunks": [number or None for number in there] if there else None,
-            "each": [mine if number else None for mine, number in zip(self.each, there, strict=True)]
-            if there
-            else None,
-            "per_node": [number or None for number in self.per_node.tolist()] if there else None,
-            "exclusive": self.exclusive.tolist() if there else None,
-            "types": [mine or None for mine in self.types] if self.types else None,
-        }
 
-    def check(self, names: Sequence[str], types: Sequence[NodeType]) -> None:
-        """Refuse jobs that ask for what no node is or has."""
-        if not self:
-            return
-        if not types:
-            idx = next(idx for idx in range(len(names)) if self.of_job(idx))
-            (what, *_) = self.of_job(idx)
-            raise InvalidProblem(f"job {names[idx]!r} has {what}, but the workload has no node_types")
-        kinds, things = [each.name for each in types], resource_names(types)
-        for idx, name in enumerate(names):
-            for kind in self.types[idx] if self.types else ():
-                if kind not in kinds:
-                    raise InvalidProblem(
-                        f"job {name!r}: no node has the type {kind!r}, only {', '.join(kinds)}"
-                    )
-            for thing, _ in self.each[idx] if self.each else ():
-                if thing not in things:
-                    known = f"only {', '.join(things)}" if things else "nor any other"
-                    raise InvalidProblem(f"job {name!r}: no node has {thing!r}, {known}")
+#: The fields of `Job` that say its shape, and columns of `Jobs`.
+SHAPE_FIELDS: Final = ("chunks", "each", "per_node", "exclusive", "types")
 
 
-_NOBODY: Final[IntArray] = frozen(np.empty(0, dtype=np.int64))
-_NEVER: Final[BoolArray] = frozen(np.empty(0, dtype=np.bool_))
+def given_shapes(
+    names: Sequence[str], nodes: IntArray, columns: Mapping[str, Iterable[Any] | None]
+) -> tuple[Shape, ...]:
+    """Return the shapes of jobs by the columns of `SHAPE_FIELDS`; none if no job says anything there.
 
-
-def _chunk_amounts(place: str, each: object) -> Amounts:
-    """Return what a chunk takes, without zeros."""
-    if each is None:
+    `nodes`, shape (jobs,), are the fewest that jobs say, or all that they hold.
+    """
+    given = {what: items(what, column) for what, column in columns.items() if column is not None}
+    if all(value is None or value is False for column in given.values() for value in column):
         return ()
-    if isinstance(each, dict):
-        for name, amount in each.items():
-            if isinstance(amount, float) and not amount.is_integer():
-                msg = (
-                    f"{place}: each: {name} {shown(amount)} is not whole: parts of a device are not modelled"
-                )
-                raise InvalidProblem(msg)
-    return tuple(pair for pair in checked_amounts(f"{place}: each", each, low=0) if pair[1])
+    for what, column in given.items():
+        if len(column) != len(names):
+            raise InvalidProblem(f"{len(column)} {what} for {len(names)} jobs")
+    known: dict[Shape, Shape] = {}
+    shapes = []
+    for idx, (name, fewest) in enumerate(zip(names, nodes.tolist(), strict=False)):
+        fields = {what: column[idx] for what, column in given.items() if column[idx] is not None}
+        shape = _shape(f"job {name!r}", fewest, **fields)
+        shapes.append(known.setdefault(shape, shape))
+    return tuple(shapes)
+
+
+def _shape(
+    place: str,
+    nodes: int,
+    *,
+    chunks: Any = None,  # noqa: ANN401 - whatever it is
+    each: Any = (),  # noqa: ANN401
+    per_node: Any = None,  # noqa: ANN401
+    exclusive: Any = False,  # noqa: ANN401
+    types: Any = None,  # noqa: ANN401
+) -> Shape:
+    """Return the shape of a job; messages begin with `place`."""
+    allowed = tuple(sorted({instance(f"{place}: type", name, str) for name in types or ()}))
+    if types is not None and not allowed:
+        raise InvalidProblem(f"{place}: types is empty, so that no node is allowed")
+    alone = flag(f"{place}: exclusive", exclusive, InvalidProblem)
+    if chunks is None:
+        if each or per_node is not None:
+            raise InvalidProblem(f"{place} has each or per_node, but no chunks")
+        return Shape.whole(nodes, allowed)
+    if isinstance(chunks, list | tuple | dict):
+        raise InvalidProblem(f"{place}: chunks {shown(chunks)}: several kinds of chunk are not modelled")
+    number = in_range(f"{place}: chunks", integer(f"{place}: chunks", chunks), 1)
+    most = number if per_node is None else integer(f"{place}: per_node", per_node)
+    most = min(number, in_range(f"{place}: per_node", most, 1))
+    if nodes > number:
+        raise InvalidProblem(f"{place}: {nodes} nodes for {number} chunks")
+    amounts = checked_amounts(f"{place}: each (parts of a device are not modelled)", each, low=0)
+    least = max(nodes, -(-number // most))
+    return Shape(number, tuple(pair for pair in amounts if pair[1]), most, least, alone, allowed)
+
+
+def all_shapes(jobs: Jobs) -> tuple[Shape, ...]:
+    """Return the shape of each job, those that hold whole nodes included."""
+    return jobs.shapes or tuple(map(Shape.whole, jobs.packed.nodes.tolist()))
+
+
+def shape_columns(shapes: Sequence[Shape]) -> dict[str, Any]:
+    """Return the columns of `SHAPE_FIELDS` as `Jobs` takes them."""
+    rows = [shape.fields() for shape in shapes]
+    return {what: [row.get(what) for row in rows] if rows else None for what in SHAPE_FIELDS}

@@ -111,7 +111,7 @@ class WorkloadProblem(Rebuilt):
         *,
         node_types: Iterable[NodeType] = (),
     ) -> None:
-        types = checked_types(node_types, checked_amounts("resources", resources))
+        types = checked_types(node_types, dict(checked_amounts("resources", resources)))
         if types and num_nodes is None:
             num_nodes = num_places(types)
         object.__setattr__(self, "node_types", types)
@@ -126,7 +126,6 @@ class WorkloadProblem(Rebuilt):
 
     def _check(self) -> None:
         in_range("num_nodes", self.num_nodes, 1)
-        self.jobs.chunks.check(self.jobs.names, self.node_types)
         packed = self.jobs.packed
         for what, sizes in (("nodes", packed.nodes), ("max_nodes", packed.max_nodes)):
             if len(sizes) and sizes.max() > self.num_nodes:
@@ -136,7 +135,7 @@ class WorkloadProblem(Rebuilt):
         asked = self.jobs.requirements
         if asked.needs or asked.partitions:
             asked.check(self.jobs.names, packed.nodes, packed.kind != RIGID, self.resources)
-        if self.node_types:
+        if self.node_types or self.jobs.shapes:
             self._check_places()
         if self.horizon > MAX_INTEGER:
             raise InvalidProblem(f"latest submission plus all run times is {self.horizon:.3g} s, beyond 2^53")
@@ -144,6 +143,11 @@ class WorkloadProblem(Rebuilt):
     def _check_places(self) -> None:
         """Refuse what does not go with nodes that are places."""
         there = num_places(self.node_types)
+        if not there:
+            idx = next(idx for idx, shape in enumerate(self.jobs.shapes) if shape.fields())
+            raise InvalidProblem(
+                f"job {self.jobs.names[idx]!r} has chunks or types, but there are no node_types"
+            )
         if self.num_nodes != there:
             raise InvalidProblem(f"num_nodes {self.num_nodes}, but node_types have {there} nodes")
         flexible = self.jobs.packed.kind != RIGID
@@ -210,8 +214,7 @@ class WorkloadProblem(Rebuilt):
         """
         if not self.node_types:
             return self
-        there = counted(self)
-        return replace(self, **there._asdict(), node_types=())
+        return replace(self, **counted(self))
 
     def on_plain_machine(self) -> WorkloadProblem:
         """Return the same jobs with nodes as all that they need, on a machine that is always open.
@@ -333,10 +336,10 @@ class WorkloadProblem(Rebuilt):
         packed = self.jobs.packed
         at = np.arange(len(self.jobs)) if jobs is None else jobs
         reference, law, parameter = packed.nodes[at], packed.speedup[at], packed.parameter[at]
-        most, chunks = packed.max_nodes[at], self.jobs.chunks.count
-        if len(chunks):
-            most = np.maximum(most, chunks[at])
-        allowed = (packed.min_nodes[at] <= sizes) & (sizes <= most)
+        most = packed.max_nodes
+        if self.jobs.shapes:
+            most = np.array([shape.chunks for shape in self.jobs.shapes])
+        allowed = (packed.min_nodes[at] <= sizes) & (sizes <= most[at])
         allowed &= are_allowed_sizes(packed.size_step[at], sizes)
         times = np.where(allowed, packed.runtime[at], np.nan)
         other = allowed & (sizes != reference)
@@ -415,18 +418,20 @@ class WorkloadSchedule(OfArrays):
 
     def _check_places(self) -> None:
         names = ("place_offsets", "place_nodes", "place_chunks")
-        given = [getattr(self, name) for name in names]
-        if all(column is None for column in given):
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        for name, values in given.items():
+            object.__setattr__(self, name, packed_integers(values, name))
+        at, nodes, chunks = self.place_offsets, self.place_nodes, self.place_chunks
+        if not given or at is None or nodes is None or chunks is None:
+            if given:
+                raise InvalidAnswer(
+                    f"{', '.join(names)} belong together: {', '.join(given)} alone says nothing"
+                )
             return
-        if any(column is None for column in given):
-            raise InvalidAnswer(f"{', '.join(names)} are given together or not at all")
-        offsets, nodes, chunks = (packed_integers(*pair) for pair in zip(given, names, strict=True))
-        rising = offsets.shape == (len(self.nodes) + 1,) and offsets[0] == 0 and (np.diff(offsets) >= 0).all()
-        if not rising or not nodes.shape == chunks.shape == (int(offsets[-1]),):
-            shapes = f"{offsets.shape}, {nodes.shape} and {chunks.shape}"
-            raise InvalidAnswer(f"places of the shapes {shapes} for {len(self.nodes)} pieces")
-        for name, column in zip(names, (offsets, nodes, chunks), strict=True):
-            object.__setattr__(self, name, column)
+        rises = at.shape == (len(self.nodes) + 1,) and at[0] == 0 and (at[1:] >= at[:-1]).all()
+        if not (rises and nodes.shape == chunks.shape == (int(at[-1]),)):
+            shapes = f"{at.shape}, {nodes.shape} and {chunks.shape}"
+            raise InvalidAnswer(f"{', '.join(names)} of the shapes {shapes} for {len(self.nodes)} pieces")
 
     @classmethod
     def of(

@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from allocsolve.judge.messages import shown_seconds
 from allocsolve.judge.sums import summable
+from allocsolve.model.places import all_shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
+    from allocsolve.model import FloatArray, IntArray, Shape, WorkloadProblem, WorkloadSchedule
     from allocsolve.model.arrays import BoolArray
 
 
-class _Held(NamedTuple):
-    """Each pair of a job and one of its nodes; all of shape (pairs,)."""
-
-    #: Of the schedule.
-    piece: IntArray
-    job: IntArray
-    node: IntArray
-    chunks: IntArray
-
-
-class _Asked(NamedTuple):
-    """What jobs may hold; all of shape (jobs,)."""
-
-    chunks: IntArray
-    per_node: IntArray
-    fewest: IntArray
-    exclusive: BoolArray
-
-
 def place_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, left: FloatArray) -> list[str]:
-    """Return what is wrong with where the jobs of a schedule lie, of one piece each.
+    """Return what is wrong with where the jobs of a schedule lie.
 
     P1: each job lies on nodes that differ, of types that it may use, with at least one and at most
     `Job.per_node` chunks on each; on no fewer nodes than it says, and with as many chunks as it has. P2: at
@@ -47,100 +29,57 @@ def place_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, left:
     whoever takes it at that instant may. Each node is looked at for itself. O(pairs log pairs x resources),
     where a pair is a job and one of its nodes.
     """
-    if schedule.place_offsets is None or schedule.place_nodes is None or schedule.place_chunks is None:
+    at, nodes, chunks = schedule.place_offsets, schedule.place_nodes, schedule.place_chunks
+    if at is None or nodes is None or chunks is None:
         return ["the schedule does not say on which nodes jobs lie"] if len(problem.jobs) else []
-    piece = np.repeat(np.arange(len(schedule.nodes)), np.diff(schedule.place_offsets))
     job_of = np.repeat(np.arange(len(problem.jobs)), np.diff(schedule.offsets))
-    held = _Held(piece, job_of[piece], schedule.place_nodes, schedule.place_chunks)
-    lines = [*_misplaced(problem, schedule, held, job_of)]
-    # Amounts of chunks that nobody may have could be beyond all integers.
-    return lines or [*_overfull(problem, schedule, held, left)]
-
-
-def _asked(problem: WorkloadProblem) -> _Asked:
-    chunks, nodes = problem.jobs.chunks, problem.jobs.packed.nodes
-    whole = np.ones(len(nodes), dtype=np.bool_)
-    if not len(chunks.count):
-        return _Asked(nodes, np.ones_like(nodes), nodes, whole)
-    whole = chunks.count == 0
-    return _Asked(
-        np.where(whole, nodes, chunks.count),
-        np.where(whole, 1, chunks.per_node),
-        nodes,
-        whole | chunks.exclusive,
-    )
-
-
-def _node_types(problem: WorkloadProblem) -> IntArray:
-    """Return the type of each node, shape (nodes,)."""
-    counts = [each.count for each in problem.node_types]
-    return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
-
-
-def _shown_node(problem: WorkloadProblem, node: int) -> str:
-    first = 0
-    for each in problem.node_types:
-        if node < first + each.count:
-            return f"node {node} ({each.names[node - first]})" if each.names else f"node {node}"
-        first += each.count
-    return f"node {node}"
+    shapes, bounds, said = all_shapes(problem.jobs), at.tolist(), schedule.nodes.tolist()
+    kinds = [each.name for each in problem.node_types for _ in range(each.count)]
+    lines = []
+    for piece, job in enumerate(job_of.tolist()):
+        mine = slice(bounds[piece], bounds[piece + 1])
+        matter = _misplaced(shapes[job], nodes[mine].tolist(), chunks[mine].tolist(), said[piece], kinds)
+        if matter:
+            lines.append(f"job {problem.jobs.names[job]!r} {matter}")
+    # Chunks that no job may have could take more than there are integers for.
+    piece_of = np.repeat(np.arange(len(said)), np.diff(at))
+    times = left[piece_of], schedule.starts[piece_of]
+    return lines or [*_overfull(problem, (job_of[piece_of], nodes, chunks), *times)]
 
 
 def _misplaced(
-    problem: WorkloadProblem, schedule: WorkloadSchedule, held: _Held, job_of: IntArray
-) -> Iterator[str]:
-    """Yield what breaks P1: a line for each job and kind of fault."""
-    asked, names, jobs = _asked(problem), problem.jobs.names, len(problem.jobs)
-    strange = (held.node < 0) | (held.node >= problem.num_nodes)
-    bad = strange | (held.chunks < 1) | (held.chunks > asked.per_node[held.job])
-    for at in np.flatnonzero(bad).tolist():
-        job, node, chunks = f"job {names[held.job[at]]!r}", int(held.node[at]), held.chunks[at]
-        if strange[at]:
-            yield f"{job} is on node {node}, none of 0..{problem.num_nodes - 1}"
-        else:
-            most = asked.per_node[held.job[at]]
-            yield f"{job} has {chunks} chunks on {_shown_node(problem, node)}, not 1..{most}"
-    if bad.any():
-        return
-    order = np.lexsort((held.node, held.job))
-    again = (np.diff(held.job[order]) == 0) & (np.diff(held.node[order]) == 0)
-    for at in order[1:][again].tolist():
-        yield f"job {names[held.job[at]]!r} is on {_shown_node(problem, int(held.node[at]))} twice"
-    if problem.jobs.chunks.types:
-        kind = _node_types(problem)[held.node]
-        titles = [each.name for each in problem.node_types]
-        may = [[not mine or title in mine for title in titles] for mine in problem.jobs.chunks.types]
-        for at in np.flatnonzero(~np.array(may, dtype=np.bool_)[held.job, kind]).tolist():
-            where = f"{_shown_node(problem, int(held.node[at]))}, of the type {titles[kind[at]]!r}"
-            yield f"job {names[held.job[at]]!r} is on {where}, which it may not use"
-    nodes = np.bincount(held.job, minlength=jobs)
-    chunks = np.zeros(jobs, dtype=object)
-    np.add.at(chunks, held.job, held.chunks.astype(object))
-    says = np.zeros(jobs, dtype=object)
-    np.add.at(says, job_of, schedule.nodes.astype(object))
-    for idx in np.flatnonzero((chunks != asked.chunks) | (nodes < asked.fewest) | (says != nodes)).tolist():
-        job = f"job {names[idx]!r}"
-        if not nodes[idx]:
-            yield f"{job} lies on no node"
-        elif chunks[idx] != asked.chunks[idx]:
-            yield f"{job} has {chunks[idx]} chunks on its nodes, not {asked.chunks[idx]}"
-        elif nodes[idx] < asked.fewest[idx]:
-            yield f"{job} is on {nodes[idx]} nodes, but needs {asked.fewest[idx]}"
-        else:
-            yield f"{job} is on {nodes[idx]} nodes, but its piece says {says[idx]}"
+    shape: Shape, nodes: Sequence[int], chunks: Sequence[int], said: int, kinds: Sequence[str]
+) -> str:
+    """Return what breaks P1 in the piece of a job; empty if nothing does."""
+    for node, count in zip(nodes, chunks, strict=True):
+        if not 0 <= node < len(kinds):
+            return f"is on node {node}, none of 0..{len(kinds) - 1}"
+        if shape.types and kinds[node] not in shape.types:
+            return f"is on node {node}, of the type {kinds[node]!r}, which it may not use"
+        if not 1 <= count <= shape.per_node:
+            return f"has {count} chunks on node {node}, not 1..{shape.per_node}"
+    if len({*nodes}) < len(nodes):
+        return "is on a node twice"
+    if sum(chunks) != shape.chunks:
+        return f"has {sum(chunks)} chunks on its nodes, not {shape.chunks}"
+    if len(nodes) < shape.least_nodes:
+        return f"is on {len(nodes)} nodes, but needs {shape.least_nodes}"
+    return "" if len(nodes) == said else f"is on {len(nodes)} nodes, but says {said}"
 
 
 def _overfull(
-    problem: WorkloadProblem, schedule: WorkloadSchedule, held: _Held, left: FloatArray
+    problem: WorkloadProblem, held: tuple[IntArray, IntArray, IntArray], left: FloatArray, starts: FloatArray
 ) -> Iterator[str]:
-    """Yield what breaks P2 and P3: a line for each node and resource, at the first instant."""
-    pairs = len(held.node)
-    node = np.concatenate([held.node, held.node])
-    time = np.concatenate([left[held.piece], schedule.starts[held.piece]])
-    takes = np.arange(2 * pairs) >= pairs
+    """Yield what breaks P2 and P3: a line for each node and resource, at the first instant.
+
+    Held are job, node and number of chunks of each pair, given back at `left` and taken at `starts`.
+    """
+    (job, nodes, chunks), shapes = held, all_shapes(problem.jobs)
+    pairs = len(nodes)
+    node, time = np.concatenate([nodes, nodes]), np.concatenate([left, starts])
     # On each node in order of time; at an instant, what is given back comes before what is taken.
-    order = np.lexsort((takes, time, node))
-    node, time, takes = node[order], time[order], takes[order]
+    order = np.lexsort((np.arange(2 * pairs) >= pairs, time, node))
+    node, time = node[order], time[order]
     # Of several events at an instant on a node, the last one counts all of them.
     last = np.ones(2 * pairs, dtype=np.bool_)
     last[:-1] = (np.diff(node) != 0) | (np.diff(time) != 0)
@@ -149,53 +88,20 @@ def _overfull(
         exact = summable(amounts)
         return np.cumsum(np.concatenate([-exact, exact])[order])
 
-    kind = _node_types(problem)[node]
-    there = [dict(each.has) for each in problem.node_types]
-    needs = [dict(mine) for mine in problem.jobs.chunks.each] or [{} for _ in problem.jobs.names]
-    for name in dict.fromkeys(name for mine in needs for name in mine):
-        amounts = np.array([mine.get(name, 0) for mine in needs], dtype=np.int64)[held.job] * held.chunks
-        has = np.array([mine.get(name, 0) for mine in there], dtype=np.int64)[kind]
-        use = in_use(amounts)
-        for at in _first_of_nodes(node, (use > has) & last):
-            where = _shown_node(problem, int(node[at]))
-            yield f"at {shown_seconds(time[at])} s jobs hold {use[at]} {name} of {has[at]} on {where}"
-    alone = _asked(problem).exclusive[held.job]
-    everybody = in_use(np.ones(pairs, dtype=np.int64))
-    shared = (in_use(alone.astype(np.int64)) > 0) & (everybody > 1) & last
-    for at in _first_of_nodes(node, shared):
-        where = _shown_node(problem, int(node[at]))
-        yield f"at {shown_seconds(time[at])} s {everybody[at]} jobs are on {where}, one of them exclusive"
+    def first_of_nodes(where: BoolArray) -> list[int]:
+        at = np.flatnonzero(where & last)
+        return [int(at[idx]) for idx in np.unique(node[at], return_index=True)[1]]
 
-
-def _first_of_nodes(node: IntArray, where: BoolArray) -> list[int]:
-    """Return the first place on each node at which a mask is true; nodes rise."""
-    at = np.flatnonzero(where)
-    first: list[int] = at[np.unique(node[at], return_index=True)[1]].tolist()
-    return first
-
-
-def share_in_use(
-    problem: WorkloadProblem, schedule: WorkloadSchedule, first: float, last: float
-) -> float | None:
-    """Return how much of the resource of nodes that is used most jobs hold from an instant to another one.
-
-    An exclusive job holds all of its nodes; nodes that exclusive jobs hold count as a resource, too. None if
-    the schedule does not say where jobs lie.
-    """
-    if schedule.place_offsets is None or schedule.place_nodes is None or schedule.place_chunks is None:
-        return None
-    piece = np.repeat(np.arange(len(schedule.nodes)), np.diff(schedule.place_offsets))
-    job = np.repeat(np.arange(len(problem.jobs)), np.diff(schedule.offsets))[piece]
-    seconds = np.minimum(schedule.ends, last) - np.maximum(schedule.starts, first)
-    seconds = np.maximum(seconds, 0)[piece]
-    alone = _asked(problem).exclusive[job]
-    kind = _node_types(problem)[np.clip(schedule.place_nodes, 0, problem.num_nodes - 1)]
-    shares = [float(seconds[alone].sum()) / problem.num_nodes]
-    each = [dict(mine) for mine in problem.jobs.chunks.each] or [{} for _ in problem.jobs.names]
-    for name in dict.fromkeys(name for kinds in problem.node_types for name in dict(kinds.has)):
-        has = np.array([dict(kinds.has).get(name, 0) for kinds in problem.node_types], dtype=np.float64)
-        total = sum(dict(kinds.has).get(name, 0) * kinds.count for kinds in problem.node_types)
-        needs = np.array([mine.get(name, 0) for mine in each], dtype=np.float64)
-        amounts = np.where(alone, has[kind], needs[job] * schedule.place_chunks)
-        shares.append(float((amounts * seconds).sum()) / total)
-    return max(shares) / (last - first)
+    kind = np.repeat(np.arange(len(problem.node_types)), [each.count for each in problem.node_types])[node]
+    for name in sorted({name for shape in shapes for name, _ in shape.each}):
+        takes = np.array([dict(shape.each).get(name, 0) for shape in shapes], dtype=np.int64)
+        has = np.array([dict(each.has).get(name, 0) for each in problem.node_types], dtype=np.int64)[kind]
+        use = in_use(takes[job] * chunks)
+        for at in first_of_nodes(use > has):
+            at_time = f"at {shown_seconds(time[at])} s"
+            yield f"{at_time} jobs hold {use[at]} {name} on node {node[at]}, which has {has[at]}"
+    alone = np.array([shape.exclusive for shape in shapes], dtype=np.int64)[job]
+    there = in_use(np.ones(pairs, dtype=np.int64))
+    for at in first_of_nodes((in_use(alone) > 0) & (there > 1)):
+        at_time = f"at {shown_seconds(time[at])} s"
+        yield f"{at_time} {there[at]} jobs are on node {node[at]}, one of them exclusive"

@@ -15,7 +15,6 @@ from allocsolve.judge.quantiles import quantile
 from allocsolve.judge.sums import are_sums, held_after, summable
 from allocsolve.judge.workload.elastic import elastic_violations, needed_sizes
 from allocsolve.judge.workload.machine import early_violations, machine_violations, open_node_seconds
-from allocsolve.judge.workload.places import place_violations, share_in_use
 from allocsolve.judge.workload.tolerance import (
     TIME_TOLERANCE_S,
     are_quarters,
@@ -212,13 +211,8 @@ def _capacity_violations(
 ) -> list[str]:
     """Return what breaks W2. Usage rises at starts only, so it is compared with all nodes there."""
     left = given_up(schedule, tolerance, at_end)
-    beyond: list[str] = []
-    if problem.resources or problem.closed:
-        beyond = machine_violations(problem, schedule, left, tolerance)
-    if problem.node_types:
-        return [*beyond, *place_violations(problem, schedule, left)]
-    if problem.resources or problem.closed:
-        return beyond
+    if problem.resources or problem.closed or problem.node_types:
+        return machine_violations(problem, schedule, left, tolerance)
     begun = np.argsort(schedule.starts, kind="stable")
     ended = np.argsort(left, kind="stable")
     starts, ends = schedule.starts[begun], left[ended]
@@ -269,7 +263,7 @@ class WorkloadMetrics:
     max_slowdown: float
     max_wait: float
     #: Node-seconds that jobs hold / those of all open nodes from the first submission to the last end. Where
-    #: nodes are places: of what nodes have and jobs hold most of, such as processors.
+    #: nodes are places: of what is scarcest on them, such as processors, see `WorkloadProblem.on_counts`.
     utilisation: float
     #: The mean number of jobs that wait during that time.
     mean_queue_length: float
@@ -304,15 +298,13 @@ def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Wo
     areas = _job_areas(schedule)
     span = max(float(ends.max() - packed.submit.min()), TIME_TOLERANCE_S)
     counts = packed.weight > 0
-    there = problem.num_nodes * span
+    used, there = float(areas.sum()), problem.num_nodes * span
+    if problem.node_types:
+        held, number = _scarcest(problem, schedule)
+        used, there = float((held * (schedule.ends - schedule.starts)).sum()), number * span
     if problem.closed:
         first = float(packed.submit.min())
         there = open_node_seconds(problem, first, first + span) or there
-    used = float(areas.sum()) / there
-    if problem.node_types:
-        first = float(packed.submit.min())
-        share = share_in_use(problem, schedule, first, first + span)
-        used = used if share is None else share
     columns = {"turnaround": turnarounds, "slowdown": slowdowns, "wait": waits}
     fields: dict[str, Any] = {}
     for name, column in columns.items():
@@ -322,7 +314,7 @@ def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Wo
     return WorkloadMetrics(
         **fields,
         makespan=float(ends.max()),
-        utilisation=used,
+        utilisation=used / there,
         mean_queue_length=float(waits.sum()) / span,
         backfilled_jobs=_backfilled(packed.submit, starts),
         area_weighted_response=_mean(turnarounds, packed.weight * areas),
@@ -337,6 +329,14 @@ def _job_areas(schedule: WorkloadSchedule) -> FloatArray:
         return areas
     total: FloatArray = np.add.reduceat(areas, schedule.offsets[:-1])
     return total
+
+
+def _scarcest(problem: WorkloadProblem, schedule: WorkloadSchedule) -> tuple[IntArray, int]:
+    """Return how many nodes each piece holds and how many there are; on places, of what is scarcest."""
+    if not problem.node_types:
+        return schedule.nodes, problem.num_nodes
+    counts = problem.on_counts()
+    return np.repeat(counts.jobs.packed.nodes, np.diff(schedule.offsets)), counts.num_nodes
 
 
 def _mean(values: FloatArray, weights: FloatArray) -> float:
@@ -407,17 +407,15 @@ def window_metrics(
     turnarounds = ends - packed.submit
     slowdowns = np.maximum(1, turnarounds / np.maximum(packed.runtime, SLOWDOWN_FLOOR_S))
     held = np.minimum(schedule.ends, last_end) - np.maximum(schedule.starts, first_submit)
-    there = problem.num_nodes * max(last_end - first_submit, TIME_TOLERANCE_S)
+    nodes, number = _scarcest(problem, schedule)
+    there = number * max(last_end - first_submit, TIME_TOLERANCE_S)
     if problem.closed:
         there = open_node_seconds(problem, first_submit, last_end) or there
-    used = float((np.maximum(held, 0) * schedule.nodes).sum()) / there
-    if problem.node_types and last_end > first_submit:
-        share = share_in_use(problem, schedule, first_submit, last_end)
-        used = used if share is None else share
+    area = float((np.maximum(held, 0) * nodes).sum())
     return WindowMetrics(
         jobs=int(inside.sum()),
         turnaround=_mean(turnarounds, ones),
         wait=_mean(schedule.first_starts - packed.submit, ones),
         slowdown=_mean(slowdowns, ones),
-        utilisation=used,
+        utilisation=area / there,
     )

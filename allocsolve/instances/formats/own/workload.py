@@ -24,11 +24,8 @@ from allocsolve.instances.formats.own.workload_machine import (
     windows_of,
 )
 from allocsolve.instances.formats.own.workload_places import (
-    PLACE_FIELDS,
-    Places,
-    add_chunks,
     chunk_columns,
-    fewest_nodes,
+    placed,
     places_texts,
     type_values,
     types_of,
@@ -54,6 +51,7 @@ from allocsolve.model import (
 from allocsolve.model.columns import plain
 from allocsolve.model.job_kinds import size_set
 from allocsolve.model.jobs import COLUMNS, stated_range
+from allocsolve.model.places import SHAPE_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -171,7 +169,7 @@ def encode_speedup(law: Speedup) -> Document:
 
 _REQUIRED: Final = ("submit", "nodes", "runtime")
 #: Of these the columns are read at a glance.
-_RIGID: Final = {*_REQUIRED, "name", "limit", "user", "weight", *REQUIREMENT_FIELDS, *PLACE_FIELDS}
+_RIGID: Final = {*_REQUIRED, "name", "limit", "user", "weight", *REQUIREMENT_FIELDS, *SHAPE_FIELDS}
 #: The types of their numbers.
 _NUMBERS: Final[dict[str, set[type]]] = {
     "submit": {int, float},
@@ -223,7 +221,7 @@ def _faultless_jobs(listed: Any) -> Jobs | None:  # noqa: ANN401 - JSON
         if None in columns["names"]:
             columns["names"] = [job.get("name", f"j{idx}") for idx, job in enumerate(listed)]
     asked = requirement_columns(listed) if names & {*REQUIREMENT_FIELDS} else {}
-    held = chunk_columns(listed) if names & {*PLACE_FIELDS} else {}
+    held = chunk_columns(listed) if names & {*SHAPE_FIELDS} else {}
     if asked is None or held is None:
         return None
     try:
@@ -261,8 +259,10 @@ def _job_of(check: Checker, fields: Document, place: str, num_nodes: int) -> Doc
     evolution = _evolution_of(check, fields, place)
     cost = _reconfiguration_of(check, fields, place)
     stated, where = evolution or speedup, f"{place}.{'profile' if evolution else 'speedup.table'}"
-    if (fewest := fewest_nodes(check, fields, place)) is not None:
-        fields = {**fields, "nodes": fewest, "min_nodes": fewest, "max_nodes": fewest}
+    if fields["chunks"] is not None:
+        fields = {"nodes": fields.get("min_nodes", 1), **fields}
+        if "max_nodes" in fields:
+            check.add(f"{place}.max_nodes", "a job of chunks lies on up to as many nodes as it has chunks")
     nodes, runtime = _reference(check, fields, place, stated, cost)
     low, high = stated_range(nodes, stated)
     if high > num_nodes and "max_nodes" not in fields and fields.get("nodes", 1) <= num_nodes:
@@ -273,7 +273,7 @@ def _job_of(check: Checker, fields: Document, place: str, num_nodes: int) -> Doc
     limit, boost = fields["limit"], fields["boost"]
     plain = ("submit", "user", "weight", "kind", "points", "size_set", "needs", "partition", "eligible")
     return {
-        **{name: fields[name] for name in (*plain, *PLACE_FIELDS)},
+        **{name: fields[name] for name in (*plain, *SHAPE_FIELDS)},
         "nodes": nodes,
         "runtime": runtime,
         "limit": np.nan if limit is None else limit,
@@ -355,7 +355,8 @@ def _values_of(problem: WorkloadProblem) -> Document:
     for idx in np.flatnonzero(packed.size_step != ALL_SIZES).tolist():
         rows[idx]["size_set"] = size_set(packed.size_step[idx])
     add_evolving(jobs, rows)
-    add_chunks(problem, rows)
+    for row, shape in zip(rows, jobs.shapes, strict=False):
+        row.update(shape.fields())
     return {
         "name": problem.name,
         "num_nodes": problem.num_nodes,
@@ -396,16 +397,13 @@ def _schedule_of_pieces(
     rows = [*chain.from_iterable(pieces)]
     starts, ends, nodes = zip(*rows, strict=True) if rows else ((), (), ())
     where: dict[str, IntArray] = {}
-    if str in set(map(type, nodes)):
-        places = Places(check, problem)
-        owners = np.repeat(np.arange(len(pieces)), np.diff(offsets)).tolist()
-        nodes = tuple(
-            places.add(f"job {show(problem.jobs.names[job])}", said)
-            for job, said in zip(owners, nodes, strict=True)
-        )
+    if str in {*map(type, nodes)}:
+        names = np.repeat(np.array([*problem.jobs.names], dtype=object), np.diff(offsets)).tolist()
+        said = [(f"job {show(name)}", size) for name, size in zip(names, nodes, strict=True)]
+        counts, where = placed(check, problem, said)
+        nodes = tuple(counts)
         if check.faults:
             return None
-        where = places.columns()
     return WorkloadSchedule(
         offsets,
         np.array(starts, dtype=np.float64),

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from allocsolve.errors import FormatError, InvalidProblem
+from allocsolve.errors import InvalidProblem
 from allocsolve.instances.formats.files import show
-from allocsolve.instances.formats.networks.hostlist import compress_hostlist, host_names
 from allocsolve.model import NodeType
 
 if TYPE_CHECKING:
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.files import Checker, Document
     from allocsolve.instances.formats.tables import Rows
     from allocsolve.model import IntArray, WorkloadProblem, WorkloadSchedule
-
-#: The fields of a job that are read here.
-PLACE_FIELDS: Final = ("chunks", "each", "per_node", "exclusive", "types")
 
 #: The beginning of columns of tables: how much a chunk takes.
 EACH: Final = "each_"
@@ -38,140 +34,93 @@ _RUN: Final = re.compile(r"(\d{1,16})(?:-(\d{1,16}))?(?:\*(\d{1,16}))?", re.ASCI
 #: The most pairs of a piece and a node that are read.
 _MOST_PAIRS: Final = 2**26
 
+#: The types of the values of fields of jobs.
+_SOUND: Final[dict[str, set[type]]] = {
+    "chunks": {int, type(None)},
+    "each": {dict, type(None)},
+    "per_node": {int, type(None)},
+    "exclusive": {bool, type(None)},
+    "types": {list, type(None)},
+}
+
 
 def types_of(check: Checker, listed: list[Document]) -> list[NodeType]:
     """Return the types of nodes; those that contradict themselves are noted."""
     types = []
     for idx, fields in enumerate(listed):
         try:
-            names = [name for text in fields["names"] for name in host_names(text)]
-            types.append(NodeType(**{**fields, "names": tuple(names)}))
-        except (InvalidProblem, ValueError) as error:
+            types.append(NodeType(**fields))
+        except InvalidProblem as error:
             check.add(f"node_types[{idx}]", str(error))
     return types
 
 
 def type_values(problem: WorkloadProblem) -> Document:
     """Return the field of the types of nodes; none if nodes are counted."""
-    rows: list[Document] = []
-    for each in problem.node_types:
-        row: Document = {"name": each.name, "count": each.count, "has": dict(each.has)}
-        if each.weight:
-            row["weight"] = each.weight
-        if each.names:
-            row["names"] = [_hostlist(each)]
-        rows.append(row)
+    names = ("name", "count", "has", "weight", "names")
+    rows = [{name: getattr(each, name) for name in names} for each in problem.node_types]
+    for row in rows:
+        row |= {"has": dict(row["has"]), "names": list(row["names"])}
     return {"node_types": rows} if rows else {}
-
-
-def _hostlist(each: NodeType) -> str:
-    try:
-        return compress_hostlist(each.names)
-    except FormatError as error:
-        raise InvalidProblem(f"node type {each.name!r}: {'; '.join(error.faults)}") from None
-
-
-def add_chunks(problem: WorkloadProblem, rows: list[Document]) -> None:
-    """Add to the rows of jobs what they hold on places."""
-    if problem.jobs.chunks:
-        for idx, row in enumerate(rows):
-            row.update(problem.jobs.chunks.of_job(idx))
 
 
 def chunk_columns(listed: Sequence[Document]) -> dict[str, Any] | None:
     """Return columns of what jobs hold on places, as `Jobs` takes them; None if there may be a fault."""
-    if set(PLACE_FIELDS).isdisjoint(set().union(*listed)):
-        return {}
-    chunks, each, per_node, exclusive, types = ([job.get(name) for job in listed] for name in PLACE_FIELDS)
-    amounts = {type(amount) for mine in each if isinstance(mine, dict) for amount in mine.values()}
-    kinds = [kind for mine in types if isinstance(mine, list) for kind in mine]
-    sound = (
-        not {*map(type, chunks), *map(type, per_node)} - {int, type(None)}
-        and not {*map(type, each)} - {dict, type(None)}
-        and not amounts - {int}
-        and not {*map(type, exclusive)} - {bool, type(None)}
-        and not {*map(type, types)} - {list, type(None)}
-        and not {*map(type, kinds)} - {str}
-    )
-    if not sound:
+    columns = {name: [job.get(name) for job in listed] for name in _SOUND}
+    amounts = {type(amount) for each in columns["each"] if type(each) is dict for amount in each.values()}
+    if amounts - {int} or any({*map(type, column)} - _SOUND[name] for name, column in columns.items()):
         return None
-    flags = [bool(alone) for alone in exclusive]
-    return {"chunks": chunks, "each": each, "per_node": per_node, "exclusive": flags, "types": types}
+    return {**columns, "exclusive": [bool(alone) for alone in columns["exclusive"]]}
 
 
-def fewest_nodes(check: Checker, fields: Document, place: str) -> int | None:
-    """Return the fewest nodes that a job of chunks says, in `nodes` or `min_nodes`; None of another job."""
-    if fields.get("chunks") is None:
-        return None
-    said = {name: fields[name] for name in ("nodes", "min_nodes", "max_nodes") if name in fields}
-    if "max_nodes" in said:
-        check.add(f"{place}.max_nodes", "a job of chunks says how many there may be on a node: per_node")
-    elif len({*said.values()}) > 1:
-        low, nodes = said["min_nodes"], said["nodes"]
-        check.add(
-            f"{place}.min_nodes", f"is {low}, but nodes {nodes}: of a job of chunks both are the fewest"
-        )
-    return int(next(iter(said.values()), 1))
+def placed(
+    check: Checker, problem: WorkloadProblem, said: Sequence[tuple[str, Any]]
+) -> tuple[list[int], dict[str, IntArray]]:
+    """Return on how many nodes each piece is, and on which, as `WorkloadSchedule` takes it.
+
+    Each piece has a place for messages, and a number of nodes or a text; faults are noted.
+    """
+    offsets, runs, counts = [0], [], []
+    for place, nodes in said:
+        offsets.append(offsets[-1])
+        counts.append(nodes)
+        if isinstance(nodes, str):
+            try:
+                mine = _runs(nodes, problem.num_nodes if problem.node_types else 0)
+            except ValueError as fault:
+                check.add(place, f"nodes {show(nodes)}: {fault}")
+                continue
+            runs += mine
+            counts[-1] = sum(last - first + 1 for first, last, _ in mine)
+            offsets[-1] += counts[-1]
+        if offsets[-1] > _MOST_PAIRS:
+            check.add("jobs", "lie on more than 2^26 nodes in all")
+            return [], {}
+    lengths = [last - first + 1 for first, last, _ in runs]
+    where = {
+        "place_offsets": np.array(offsets, dtype=np.int64),
+        "place_nodes": np.concatenate([np.arange(first, last + 1) for first, last, _ in runs])
+        if runs
+        else np.empty(0, dtype=np.int64),
+        "place_chunks": np.repeat(np.array([each for *_, each in runs], dtype=np.int64), lengths),
+    }
+    return counts, where
 
 
-class Places:
-    """Reads where the pieces of an answer lie; what is faulty is noted."""
-
-    def __init__(self, check: Checker, problem: WorkloadProblem) -> None:
-        self._check, self._problem = check, problem
-        self._ends = [0]
-        self._nodes: list[IntArray] = []
-        self._chunks: list[IntArray] = []
-        self._pairs = 0
-
-    def add(self, place: str, said: int | str) -> int:
-        """Take up the next piece, which is on these nodes or on so many; return how many they are."""
-        self._ends.append(self._ends[-1])
-        if not isinstance(said, str):
-            return int(said)
-        if not self._problem.node_types:
-            self._check.add(place, f"nodes {show(said)} are places, but the problem has no node_types")
-            return 0
-        try:
-            nodes, chunks = self._parsed(said)
-        except ValueError as fault:
-            self._check.add(place, str(fault))
-            return 0
-        self._nodes.append(nodes)
-        self._chunks.append(chunks)
-        self._ends[-1] += len(nodes)
-        return len(nodes)
-
-    def columns(self) -> dict[str, IntArray]:
-        """Return what `WorkloadSchedule` takes; nothing if no piece says where it lies."""
-        if not self._nodes:
-            return {}
-        return {
-            "place_offsets": np.array(self._ends, dtype=np.int64),
-            "place_nodes": np.concatenate(self._nodes),
-            "place_chunks": np.concatenate(self._chunks),
-        }
-
-    def _parsed(self, text: str) -> tuple[IntArray, IntArray]:
-        """Return the nodes and the chunks of a text; a ValueError tells what is wrong."""
-        nodes: list[IntArray] = []
-        chunks: list[IntArray] = []
-        for run in text.split(","):
-            found = _RUN.fullmatch(run)
-            if found is None:
-                raise ValueError(f"nodes {show(text)}: {show(run)} is neither nodes nor nodes*chunks")
-            first, last, each = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
-            if last < first:
-                raise ValueError(f"nodes {show(text)}: the run {run} goes downwards")
-            if last >= self._problem.num_nodes:
-                highest = self._problem.num_nodes - 1
-                raise ValueError(f"nodes {show(text)}: node {last} is above the last node {highest}")
-            self._pairs += last - first + 1
-            if self._pairs > _MOST_PAIRS:
-                raise ValueError("pieces lie on more than 2^26 nodes in all")
-            nodes.append(np.arange(first, last + 1, dtype=np.int64))
-            chunks.append(np.full(last - first + 1, each, dtype=np.int64))
-        return np.concatenate(nodes), np.concatenate(chunks)
+def _runs(text: str, num_nodes: int) -> list[tuple[int, int, int]]:
+    """Return first and last node of each run, and the chunks on each; a ValueError tells what is wrong."""
+    if not num_nodes:
+        raise ValueError("are places, but the problem has no node_types")
+    runs = []
+    for run in text.split(","):
+        found = _RUN.fullmatch(run)
+        if found is None:
+            raise ValueError(f"{show(run)} is neither nodes nor nodes*chunks")
+        first, last, each = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
+        if not first <= last < num_nodes:
+            raise ValueError(f"{show(run)} does not rise within 0..{num_nodes - 1}")
+        runs.append((first, last, each))
+    return runs
 
 
 def places_texts(schedule: WorkloadSchedule) -> list[str]:
@@ -220,16 +169,15 @@ def place_columns(problem: WorkloadProblem) -> dict[str, Any]:
     """Return the columns of a table of jobs that say what they hold on places, and what places there are."""
     if not problem.node_types:
         return {}
-    chunks, count = problem.jobs.chunks, len(problem.jobs)
-    columns: dict[str, Any] = {}
-    if len(chunks.count):
-        columns["chunks"] = np.where(chunks.count > 0, chunks.count, np.nan)
-        columns["per_node"] = np.where(chunks.count > chunks.per_node, chunks.per_node, np.nan)
-        columns["exclusive"] = chunks.exclusive.astype(np.int64)
-        for name in dict.fromkeys(name for each in chunks.each for name, _ in each):
-            columns[EACH + name] = np.array([dict(each).get(name, 0) for each in chunks.each], dtype=np.int64)
-    if chunks.types:
-        columns["types"] = np.array(["|".join(mine) or None for mine in chunks.types], dtype=object)
+    rows = [shape.fields() for shape in problem.jobs.shapes]
+    columns: dict[str, Any] = {
+        name: np.array([row.get(name, np.nan) for row in rows])
+        for name in ("chunks", "per_node", "exclusive")
+        if any(name in row for row in rows)
+    }
+    for name in sorted({name for row in rows for name in row.get("each", ())}):
+        columns[EACH + name] = np.array([row.get("each", {}).get(name, 0) for row in rows], dtype=np.int64)
+    if any("types" in row for row in rows):
+        columns["types"] = np.array(["|".join(row.get("types", ())) or None for row in rows], dtype=object)
     text = json.dumps(type_values(problem)["node_types"], ensure_ascii=False)
-    columns["node_types"] = np.full(count, text, dtype=object)
-    return columns
+    return {**columns, "node_types": np.full(len(problem.jobs), text, dtype=object)}

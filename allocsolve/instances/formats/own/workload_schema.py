@@ -111,9 +111,7 @@ def _chunks() -> dict[str, Document]:
         ),
         "per_node": maybe(whole(1, "the most chunks on a node; null: any number")),
         "exclusive": flag("whether it has its nodes for itself, all of each of them"),
-        "types": maybe(
-            listing(text(), "the types of nodes that it may use; null: any", minItems=1, uniqueItems=True)
-        ),
+        "types": maybe(listing(text(), "the types of nodes that it may use; null: any", minItems=1)),
     }
 
 

@@ -25,7 +25,6 @@ from allocsolve.instances.formats.own.workload_machine import (
 )
 from allocsolve.instances.formats.own.workload_places import (
     EACH,
-    PLACE_FIELDS,
     place_columns,
     places_of_rows,
     places_texts,
@@ -35,6 +34,7 @@ from allocsolve.judge.workload.tolerance import TIME_TOLERANCE_S
 from allocsolve.model import ALL_SIZES, AMDAHL, MAX_INTEGER, POWER, SPEEDUP_TABLE, Overhead
 from allocsolve.model.columns import plain
 from allocsolve.model.job_kinds import job_kind, size_set
+from allocsolve.model.places import SHAPE_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -153,7 +153,7 @@ _PLAIN: Final = (
     *("submit", "nodes", "runtime"),
     *("limit", "user", "weight", "min_nodes", "max_nodes", "kind", "points", "size_set"),
     *REQUIREMENT_FIELDS[1:],
-    *(field for field in PLACE_FIELDS if field != "each"),
+    *(field for field in SHAPE_FIELDS if field != "each"),
 )
 
 
