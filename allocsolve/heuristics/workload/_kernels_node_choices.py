@@ -44,7 +44,6 @@ class Shape(Record):
 
     #: Given, see `allocsolve.model.PackedPlaces`.
     chunks: int
-    per_node: int
     least_nodes: int
     exclusive: int
     #: How many of the queue are of it, and its place in `Places.waiting`.
@@ -77,7 +76,7 @@ class Places(NamedTuple):
     has: IntArray
     type_of_node: IntArray
     each: IntArray
-    allowed: BoolArray
+    most: IntArray
     shape: IntArray
     #: Shape (nodes,): nodes by (weight, id); those of the l-th least weight are the places
     #: ``levels[l]:levels[l + 1]`` of it, and `level` is that of each node; read-only.
@@ -124,10 +123,9 @@ class Choice(NamedTuple):
 @inner_kernel
 def chunks_on(places: Places, when: int, shape: int, node: int) -> int:
     """Return for how many chunks of a shape a node has room. O(resources)."""
-    row, there = places.shapes[shape], places.occupants[when, node]
-    if not places.allowed[shape, places.type_of_node[node]] or there < 0 or (row.exclusive and there):
+    room, there = places.most[shape, places.type_of_node[node]], places.occupants[when, node]
+    if there < 0 or (there and places.shapes[shape].exclusive):
         return 0
-    room = row.per_node
     for resource in range(places.free.shape[2]):
         needed, left = places.each[shape, resource], places.free[when, node, resource]
         if needed > left:

@@ -51,8 +51,9 @@ NodeChoice: TypeAlias = Literal[
 #: All choices, the default first.
 NODE_CHOICES: tuple[NodeChoice, ...] = get_args(NodeChoice)
 
-#: The share of the jobs that typical ones make up.
+#: The share of the jobs that typical ones make up, and the largest sum of rooms, in chunks.
 _TYPICAL: Final = 0.95
+_MOST_ROOM: Final = 2**62
 
 
 def simulate_on_places(
@@ -64,10 +65,7 @@ def simulate_on_places(
     each start. `UnsupportedProblem` if the policy is not made for places, or there are counted resources.
     """
     if rule.kind not in {FCFS, FIRST_FIT, EASY}:
-        msg = (
-            "the nodes of the workload are places (node_types): only fcfs, first-fit and easy with one "
-            "reservation are made for them"
-        )
+        msg = "only fcfs, first-fit and easy with one reservation know nodes that are places (node_types)"
         raise UnsupportedProblem(msg)
     if problem.resources:
         raise UnsupportedProblem("counted resources beside nodes that are places are not taken into account")
@@ -75,6 +73,8 @@ def simulate_on_places(
     jobs = packed._replace(submit=packed.submit - asked.boost) if len(asked.boost) else packed
     state = initial_state(problem.num_nodes, asked.release(packed.submit), ordered=rule.kind == EASY)
     given = packed_places(problem)
+    if given.chunks.max(initial=0) > _MOST_ROOM // problem.num_nodes:
+        raise UnsupportedProblem(f"a job has {given.chunks.max()} chunks: room for them cannot be counted")
     if not given.names:  # kernels find a resource, of which there is nothing
         has, each = (np.zeros((len(rows), 1), dtype=np.int64) for rows in (given.has, given.each))
         given = given._replace(names=("",), has=has, each=each)
@@ -98,12 +98,11 @@ def new_places(given: PackedPlaces) -> Places:
         Shape,
         len(given.chunks),
         chunks=given.chunks,
-        per_node=given.per_node,
         least_nodes=given.least_nodes,
         exclusive=given.exclusive,
     )
     return Places(
-        *(given.has, given.type_of_node, given.each, given.allowed, given.shape),
+        *(given.has, given.type_of_node, given.each, given.most, given.shape),
         by_weight=frozen(by_weight),
         levels=frozen(levels),
         level=frozen(level),
