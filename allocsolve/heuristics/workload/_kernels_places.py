@@ -4,15 +4,14 @@ A node has room for k chunks of a job, and whether the job fits is a sum of thes
 `allocsolve.model.PackedPlaces`. The sum is kept for each shape of job in the queue, as nodes change, so that
 a test takes O(1). Where a job goes is told by a choice, see `_kernels_node_choices`.
 
-The head of the queue is planned *late*: at its shadow time it takes the nodes on which least of it would fit
-now, so that its plan keeps as little as it can of what is free now. The plan is made anew when somebody has
-started. A job that is expected to end by the shadow time starts if it fits; one that runs longer starts on
-what is free both now and, beside the plan, at the shadow time.
+The head of the queue is planned *late*, see `allocsolve.heuristics.Easy`, so that its plan keeps as little as
+it can of what is free now, and planned anew when somebody has started: equal jobs need not be tested again
+beside one plan, and on whole nodes of one type the starts are those of nodes that are counted.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,9 +35,6 @@ if TYPE_CHECKING:
     from allocsolve.model.columns import FloatArray
     from allocsolve.model.packed_jobs import PackedJobs
     from allocsolve.simulation.kernels import State
-
-#: No job is blocked.
-_NOBODY: Final = -1
 
 
 @inner_kernel
@@ -75,10 +71,9 @@ def _hold_now(places: Places, job: int, sign: int) -> None:
 
 
 @inner_kernel
-def _enter(places: Places, job: int) -> None:
-    """Note that a job has come to the queue. O(nodes) for the first one of its shape."""
-    shape, numbers = places.shape[job], places.numbers
-    row = places.shapes[shape]
+def _enter(places: Places, shape: int) -> None:
+    """Note that a job of a shape has come to the queue. O(nodes) for the first one."""
+    row, numbers = places.shapes[shape], places.numbers
     if not row.queued:
         row.room = row.nodes = 0
         for node in range(len(places.room)):
@@ -90,9 +85,9 @@ def _enter(places: Places, job: int) -> None:
 
 
 @inner_kernel
-def _leave(places: Places, job: int) -> None:
-    """Note that a job has left the queue."""
-    row, numbers = places.shapes[places.shape[job]], places.numbers
+def _leave(places: Places, shape: int) -> None:
+    """Note that a job of a shape has left the queue."""
+    row, numbers = places.shapes[shape], places.numbers
     row.queued -= 1
     if not row.queued:
         numbers.waiting -= 1
@@ -172,38 +167,12 @@ def _plan(places: Places, choice: Choice, shape: int) -> None:
 
 
 @inner_kernel
-def _start(
-    jobs: PackedJobs,
-    state: State,
-    estimates: Estimates,
-    places: Places,
-    choice: Choice,
-    job: int,
-    blocked: int,
-    beside: bool,
-) -> None:
-    """Start a job that has left the queue, on nodes whose room has been noted; `beside` a plan, if so."""
-    shape, first = places.shape[job], places.numbers.used
-    _leave(places, job)
-    count = choose(places, choice, choice.rule, shape, first)
-    places.first[job], places.pieces[job] = first, count
-    places.numbers.used += count
-    _hold_now(places, job, 1)
-    if beside:
-        for piece in range(first, first + count):
-            _hold(places, LATER, shape, piece, 1)
-    estimate = estimates.running[job]
-    why = AT_HEAD if blocked < 0 else BACKFILLED
-    begin(state, job, count, jobs.runtime[job], estimate, state.engine.clock + estimate, why, blocked)
-
-
-@inner_kernel
 def _pass(
     jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, places: Places, choice: Choice
 ) -> None:
     """Make the decisions of one call."""
     engine, shapes, numbers = state.engine, places.shapes, places.numbers
-    at, stop, blocked, shadow_time, planned = engine.head, engine.tail, _NOBODY, np.inf, False
+    at, stop, blocked, shadow_time, planned = engine.head, engine.tail, -1, np.inf, False
     numbers.planned = 0
     while at < stop:
         job = state.queue[at]
@@ -228,7 +197,16 @@ def _pass(
                     shapes[shape].failed = numbers.plans
         if starts:
             leave_queue(state, at)
-            _start(jobs, state, estimates, places, choice, job, blocked, beside)
+            _leave(places, shape)
+            first = numbers.used
+            count = choose(places, choice, choice.rule, shape, first)
+            places.first[job], places.pieces[job], numbers.used = first, count, first + count
+            _hold_now(places, job, 1)
+            for piece in range(first, first + count if beside else first):
+                _hold(places, LATER, shape, piece, 1)
+            why, expected = AT_HEAD if blocked < 0 else BACKFILLED, estimates.running[job]
+            until = engine.clock + expected
+            begin(state, job, count, jobs.runtime[job], expected, until, why, blocked)
             planned = False
         elif blocked < 0:
             if rule.kind == FCFS:
@@ -262,7 +240,7 @@ def run_on_places(
         for at in range(engine.completed):
             _hold_now(places, state.events[at], -1)
         for at in range(engine.completed, engine.completed + engine.submitted):
-            _enter(places, state.events[at])
+            _enter(places, places.shape[state.events[at]])
         if rule.learning:
             learn(state, estimates)
         new = engine.tail - engine.submitted
