@@ -101,7 +101,7 @@ def test_the_judge_says_of_any_placement_what_its_twin_says(problem: WorkloadPro
     assert violations(problem, schedule) == ()
     metrics = workload_metrics(problem, schedule)
     assert 0 <= metrics.utilisation <= 1 + 1e-9
-    for _ in range(5):
+    for _ in range(10):
         changed = [dict(placed) for placed in placements]
         moved = list(starts)
         _mutate(rng, problem, moved, changed)
@@ -133,22 +133,21 @@ def _mutate(rng: Random, problem: WorkloadProblem, starts: list[float], placemen
 def test_a_hundred_wrong_placements_are_refused() -> None:
     """Each breaks a rule by its making: 100 of 100 are refused, in lines that name the job or the node."""
     jobs = [
-        Job(0, 1, 10, chunks=6, each={"cpus": 4, "mem": 8}, per_node=2, name="wide"),
+        Job(0, 1, 10, chunks=6, each={"cpus": 3, "mem": 8}, per_node=2, name="wide"),
         Job(0, 1, 10, chunks=1, each={"gpus": 4, "cpus": 8}, types=["gpu"], name="gpu"),
         Job(0, 2, 10, chunks=4, name="whole", exclusive=True),
         Job(0, 1, 10, name="node"),
         Job(0, 1, 10, chunks=2, name="nothing"),
+        Job(0, 1, 10, chunks=1, each={"cpus": 3}, name="odd"),
     ]
     problem = WorkloadProblem(None, jobs, node_types=FOUR)
-    starts, placements = (
-        [0.0, 0.0, 10.0, 10.0, 20.0],
-        [{0: 2, 1: 2, 2: 2}, {3: 1}, {0: 2, 1: 2}, {2: 1}, {3: 2}],
-    )
+    starts = [0.0, 0.0, 10.0, 10.0, 20.0, 20.0]
+    placements = [{0: 2, 1: 2, 2: 2}, {3: 1}, {0: 2, 1: 2}, {2: 1}, {3: 2}, {0: 1}]
     assert violations(problem, schedule_of(problem, starts, placements)) == ()
     rng, refused = Random(1), 0
     for idx in range(100):
         wrong, when = [dict(placed) for placed in placements], list(starts)
-        job = rng.randrange(5)
+        job = rng.randrange(6)
         node = rng.choice(list(wrong[job]))
         match idx % 10:
             case 0:
@@ -161,14 +160,14 @@ def test_a_hundred_wrong_placements_are_refused() -> None:
                 wrong[0] = {0: 3, 1: 2, 2: 1}
             case 4:  # of a type that it may not use
                 wrong[1] = {rng.randrange(3): 1}
-            case 5:  # the exclusive job on one node fewer than it needs, and beside another one
+            case 5:  # the exclusive job on one node fewer than it needs
                 wrong[2] = {rng.randrange(2): 4}
-            case 6:
+            case 6:  # beside another one
                 wrong[2] = {rng.randrange(2): 2, 2: 2}
             case 7:  # takes nothing, but is beside one that is alone
                 wrong[4], when[4] = {rng.randrange(3): 2}, float(rng.randrange(10, 20))
-            case 8:  # more than a node has
-                wrong[0] = {rng.randrange(3): 2, 3: 2, (node + 1) % 3: 2}
+            case 8:  # one more than a node has
+                wrong[5], when[5] = {rng.randrange(3): 1}, float(rng.randrange(10))
             case _:
                 when[2 + rng.randrange(2)] = float(rng.randrange(10))
         faults = violations(problem, schedule_of(problem, when, wrong))
