@@ -84,11 +84,12 @@ _TABLE = (
 
 
 def _features(problem: WorkloadProblem) -> dict[str, Feature]:
+    num_nodes, problem = problem.num_nodes, problem.on_counts()
     packed = problem.jobs.packed
     count = len(problem.jobs)
     span = float(packed.submit.max() - packed.submit.min()) if count else 0.0
     return {
-        "num_nodes": problem.num_nodes,
+        "num_nodes": num_nodes,
         "num_jobs": count,
         "moldable_jobs": int((packed.kind == MOLDABLE).sum()),
         "malleable_jobs": int((packed.kind == MALLEABLE).sum()),
