@@ -14,7 +14,7 @@ from naive_places import first_fit, is_feasible, room, schedule_of, serial
 from place_strategies import place_problems
 
 from allocsolve.bounds.workload import machine_prices, workload_bound
-from allocsolve.errors import InvalidProblem, UnsupportedProblem
+from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.instances import (
     digest,
     parse_problem,
@@ -26,7 +26,7 @@ from allocsolve.instances import (
     solution_document,
     solution_from_columns,
 )
-from allocsolve.judge import violations, workload_metrics, workload_value
+from allocsolve.judge import certified_bound, violations, workload_metrics, workload_value
 from allocsolve.model import (
     Amdahl,
     Budget,
@@ -197,8 +197,11 @@ def test_prices_of_counts_know_chunks_above_half_a_node(size: int) -> None:
     optimum = (60 + 120 + 180 + 240) / 4  # three at once
     schedule = schedule_of(problem, *serial(problem))
     assert workload_value(problem, schedule, ("turnaround",)) == optimum
-    bound = machine_prices(problem.on_counts(), "turnaround").value
-    assert 0.95 * optimum <= bound <= optimum
+    found = machine_prices(problem.on_counts(), "turnaround")
+    assert 0.95 * optimum <= found.value <= optimum
+    assert certified_bound(problem, found.certificate) == found.value
+    with pytest.raises(InvalidAnswer, match="nodes as places"):
+        certified_bound(problem, {**found.certificate, "kind": "job-prices"})
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5), st.integers(1, 9)), max_size=6))
