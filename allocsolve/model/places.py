@@ -156,7 +156,8 @@ def given_shapes(
     `nodes`, shape (jobs,), are the fewest that jobs say, or all that they hold.
     """
     given = {what: items(what, column) for what, column in columns.items() if column is not None}
-    if all(value is None or value is False for column in given.values() for value in column):
+    silent = {what: False if what == "exclusive" else None for what in given}
+    if all(column.count(silent[what]) == len(column) for what, column in given.items()):
         return ()
     for what, column in given.items():
         if len(column) != len(names):

@@ -371,7 +371,8 @@ def _metric_fields(problem: WorkloadProblem, metrics: WorkloadMetrics) -> list[t
 
 WORKLOAD_VIEW: Final[View[WorkloadProblem, WorkloadSchedule]] = View(
     describe=_describe,
-    undrawable=lambda _: "",  # what is drawn of many jobs are means over time, however many they are
+    # What is drawn of many jobs are means over time, however many they are.
+    undrawable=lambda problem: "nodes that are places are not drawn" if problem.node_types else "",
     caution=lambda problem: nodes_not_modelled(problem.meta),
     plot=lambda problem, schedule: _plot_together(problem, [schedule])[0],
     metric_fields=_metric_fields,

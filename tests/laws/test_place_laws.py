@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from naive_places import first_fit, is_feasible, room, schedule_of, serial
 from place_strategies import place_problems
 
 from allocsolve.bounds.workload import machine_prices, workload_bound
-from allocsolve.errors import InvalidProblem, UnsupportedProblem
+from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.instances import (
     digest,
     parse_problem,
@@ -26,7 +26,7 @@ from allocsolve.instances import (
     solution_document,
     solution_from_columns,
 )
-from allocsolve.judge import violations, workload_metrics, workload_value
+from allocsolve.judge import certified_bound, violations, workload_metrics, workload_value
 from allocsolve.model import (
     Amdahl,
     Budget,
@@ -42,7 +42,11 @@ from allocsolve.registry import make_solver, solver_names
 from allocsolve.registry.workload import WORKLOAD
 
 if TYPE_CHECKING:
+    from random import Random
+
     from naive_places import Placement
+
+    from allocsolve.model import WorkloadTerm
 
 FOUR = (
     NodeType("std", 3, {"cpus": 8, "mem": 64}),
@@ -72,10 +76,10 @@ def test_arrays_say_what_fits(problem: WorkloadProblem) -> None:
         rooms[~places.allowed[shape][kind] | alone | (anybody & places.exclusive[shape])] = 0
         assert rooms.tolist() == room(problem, job, here)
         fits = rooms.sum() >= places.chunks[shape] and (rooms > 0).sum() >= places.least_nodes[shape]
-        placed = first_fit(problem, job, here)
-        assert fits == (placed is not None)
-        if placed is not None:
-            here.append((job, placed))
+        found = first_fit(problem, job, here)
+        assert fits == (found is not None)
+        if found is not None:
+            here.append((job, found))
 
 
 @given(place_problems(min_jobs=1))
@@ -101,7 +105,7 @@ def test_the_judge_says_of_any_placement_what_its_twin_says(problem: WorkloadPro
     assert violations(problem, schedule) == ()
     metrics = workload_metrics(problem, schedule)
     assert 0 <= metrics.utilisation <= 1 + 1e-9
-    for _ in range(5):
+    for _ in range(10):
         changed = [dict(placed) for placed in placements]
         moved = list(starts)
         _mutate(rng, problem, moved, changed)
@@ -133,47 +137,37 @@ def _mutate(rng: Random, problem: WorkloadProblem, starts: list[float], placemen
 def test_a_hundred_wrong_placements_are_refused() -> None:
     """Each breaks a rule by its making: 100 of 100 are refused, in lines that name the job or the node."""
     jobs = [
-        Job(0, 1, 10, chunks=6, each={"cpus": 4, "mem": 8}, per_node=2, name="wide"),
+        Job(0, 1, 10, chunks=6, each={"cpus": 3, "mem": 8}, per_node=2, name="wide"),
         Job(0, 1, 10, chunks=1, each={"gpus": 4, "cpus": 8}, types=["gpu"], name="gpu"),
         Job(0, 2, 10, chunks=4, name="whole", exclusive=True),
         Job(0, 1, 10, name="node"),
         Job(0, 1, 10, chunks=2, name="nothing"),
+        Job(0, 1, 10, chunks=1, each={"cpus": 3}, name="odd"),
     ]
     problem = WorkloadProblem(None, jobs, node_types=FOUR)
-    starts, placements = (
-        [0.0, 0.0, 10.0, 10.0, 20.0],
-        [{0: 2, 1: 2, 2: 2}, {3: 1}, {0: 2, 1: 2}, {2: 1}, {3: 2}],
-    )
+    starts = [0.0, 0.0, 10.0, 10.0, 20.0, 20.0]
+    placements = [{0: 2, 1: 2, 2: 2}, {3: 1}, {0: 2, 1: 2}, {2: 1}, {3: 2}, {0: 1}]
     assert violations(problem, schedule_of(problem, starts, placements)) == ()
-    rng, refused = Random(1), 0
-    for idx in range(100):
-        wrong, when = [dict(placed) for placed in placements], list(starts)
-        job = rng.randrange(5)
-        node = rng.choice(list(wrong[job]))
-        match idx % 10:
-            case 0:
-                wrong[job][rng.choice([-1, 4, 10**15])] = wrong[job].pop(node)
-            case 1:
-                wrong[job][node] += rng.choice([1, -1, 10**12, -(10**12), 2**62])
-            case 2:
-                wrong[job] = {}
-            case 3:  # one more per node than is allowed
-                wrong[0] = {0: 3, 1: 2, 2: 1}
-            case 4:  # of a type that it may not use
-                wrong[1] = {rng.randrange(3): 1}
-            case 5:  # the exclusive job on one node fewer than it needs, and beside another one
-                wrong[2] = {rng.randrange(2): 4}
-            case 6:
-                wrong[2] = {rng.randrange(2): 2, 2: 2}
-            case 7:  # takes nothing, but is beside one that is alone
-                wrong[4], when[4] = {rng.randrange(3): 2}, float(rng.randrange(10, 20))
-            case 8:  # more than a node has
-                wrong[0] = {rng.randrange(3): 2, 3: 2, (node + 1) % 3: 2}
-            case _:
-                when[2 + rng.randrange(2)] = float(rng.randrange(10))
-        faults = violations(problem, schedule_of(problem, when, wrong))
-        refused += any("job" in fault or "node" in fault for fault in faults)
-    assert refused == 100
+    wrong: list[tuple[int, Placement, float]] = [(job, {}, starts[job]) for job in range(6)]
+    for job, placed in enumerate(placements):  # on no such node; with more or fewer chunks
+        wrong += [(job, {**placed, node: 1}, starts[job]) for node in (-1, 4, 10**15)]
+        for node, more in itertools.product(placed, (-1, 1, 10**12, 2**62)):
+            wrong.append((job, {**placed, node: placed[node] + more}, starts[job]))
+    wrong += [(1, {node: 1}, 0) for node in range(3)]  # of another type
+    wrong += [(2, {node: 4}, 10) for node in (0, 1, 3)]  # on fewer nodes than it needs
+    wrong += [(2, {node: 2, 2: 2}, 10) for node in (0, 1)]  # beside another exclusive job
+    wrong += [(3, {2: 1}, at) for at in range(8)]  # exclusive, where somebody is
+    wrong += [(4, {node: 2}, at) for node in range(3) for at in (10, 13, 16, 19)]  # beside an exclusive job
+    wrong += [(5, {node: 1}, at) for node in range(3) for at in (0, 3, 6, 9)]  # one more than a node has
+    assert len(wrong) == 100
+    for job, placed, at in wrong:
+        moved, changed = (
+            [*starts[:job], at, *starts[job + 1 :]],
+            [*placements[:job], placed, *placements[job + 1 :]],
+        )
+        (fault, *_) = violations(problem, schedule_of(problem, moved, changed))
+        assert "job" in fault
+        assert "\n" not in fault
 
 
 @given(place_problems(min_jobs=1))
@@ -184,9 +178,10 @@ def test_schedules_on_places_keep_the_counts(problem: WorkloadProblem) -> None:
     assert not counts.node_types
     same = WorkloadSchedule.of(counts, schedule.starts)
     assert violations(counts, same) == ()
-    for term in ("turnaround", "makespan"):
-        worth = workload_value(problem, schedule, (term,))
-        assert worth == workload_value(counts, same, (term,))
+    terms: tuple[WorkloadTerm, ...] = ("turnaround", "makespan")
+    for term in terms:
+        worth = float(getattr(workload_metrics(problem, schedule), term))
+        assert worth == getattr(workload_metrics(counts, same), term)
         assert workload_bound(problem.on_plain_machine(), term) <= worth * (1 + 1e-12)
 
 
@@ -198,8 +193,11 @@ def test_prices_of_counts_know_chunks_above_half_a_node(size: int) -> None:
     optimum = (60 + 120 + 180 + 240) / 4  # three at once
     schedule = schedule_of(problem, *serial(problem))
     assert workload_value(problem, schedule, ("turnaround",)) == optimum
-    bound = machine_prices(problem.on_counts(), "turnaround").value
-    assert 0.95 * optimum <= bound <= optimum
+    found = machine_prices(problem.on_counts(), "turnaround")
+    assert 0.95 * optimum <= found.value <= optimum
+    assert certified_bound(problem, found.certificate) == found.value
+    with pytest.raises(InvalidAnswer, match="nodes as places"):
+        certified_bound(problem, {**found.certificate, "kind": "job-prices"})
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5), st.integers(1, 9)), max_size=6))

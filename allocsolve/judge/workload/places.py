@@ -77,10 +77,9 @@ def _overfull(
     (job, nodes, chunks), shapes = held, all_shapes(problem.jobs)
     pairs = len(nodes)
     node, time = np.concatenate([nodes, nodes]), np.concatenate([left, starts])
-    # On each node in order of time; at an instant, what is given back comes before what is taken.
-    order = np.lexsort((np.arange(2 * pairs) >= pairs, time, node))
+    order = np.lexsort((time, node))
     node, time = node[order], time[order]
-    # Of several events at an instant on a node, the last one counts all of them.
+    # Of several events at an instant on a node, the last one counts all: what is given back there is there.
     last = np.ones(2 * pairs, dtype=np.bool_)
     last[:-1] = (np.diff(node) != 0) | (np.diff(time) != 0)
 
