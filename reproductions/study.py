@@ -101,13 +101,15 @@ class Study(ABC, Generic[LabelT, MeasuredT]):
         check_outputs(plot, force=bool(getattr(args, "force", False)))
         parts = iter(self.parts())
         first = next(parts)
-        make_folder(args.out)
-        files = {"records": args.out / "records.sqlite"}
+        files = {}
+        if args.out is not None:
+            make_folder(args.out)
+            files["records"] = args.out / "records.sqlite"
         pieces, records = [], []
         with (
-            self.STORE(files["records"], tell=remark) as store,
-            with_resume_hint(store, files["records"]),
-            bench.open_executor(args.executor, args.jobs) as executor,
+            self.STORE(files.get("records"), tell=remark) as store,
+            with_resume_hint(store, files.get("records")),
+            bench.open_executor(args.executor, args.parallel) as executor,
         ):
             # One part after the other: the problems of all of them together may take much memory.
             for title, runs in chain((first,), parts):
@@ -115,14 +117,19 @@ class Study(ABC, Generic[LabelT, MeasuredT]):
                 again = keys_again(args, tasks, store)
                 with count_bar(title) as progress:
                     part = bench.run(
-                        tasks, store=store, again=again, executor=executor, progress=progress, announce=remark
+                        tasks,
+                        store=store,
+                        again=again,
+                        executor=executor,
+                        progress=progress,
+                        announce=progress.announce,
                     )
                 records += part
                 with count_bar("measuring") as progress:
                     by_key = {record.key: record for record in part}
                     pieces.append(self.measured(Recorded(runs, by_key, store, progress)))
         measured = joined(pieces)
-        if self.RUN is not None:
+        if self.RUN is not None and args.out is not None:
             files["runs"] = args.out / "runs.csv"
             with files["runs"].open("w", encoding="utf-8", newline="") as file:
                 csv.writer(file, lineterminator="\n").writerows(self.rows(measured))
@@ -137,7 +144,10 @@ class Study(ABC, Generic[LabelT, MeasuredT]):
         for record in failed:
             say(f"{record.solver} failed on {record.instance}: {record.error}")
         table = f"; runs one by one: {files['runs']}" if "runs" in files else ""
-        say(*self.remarks(), f"Records: {files['records']}{table}")
+        say(
+            *self.remarks(),
+            f"Records: {files['records']}{table}" if files else "Nothing was kept: see --out.",
+        )
         say(*([f"Plot: {plot}"] if plot else []))
         return 1 if failed else 0
 

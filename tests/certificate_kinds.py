@@ -93,8 +93,9 @@ class Attacked(NamedTuple):
 
 
 def _learned(problem: EvolutionProblem, term: str) -> dict[str, Any]:
-    """Return the items of a refutation, written out."""
-    certificate = refutation(problem, int(_least_of_applications(problem, term)) - 1, 1000)
+    """Return the items of a refutation with prices, written out."""
+    prices = _step_prices(problem, term)["prices"]
+    certificate = refutation(problem, int(_least_of_applications(problem, term)) - 1, 1000, prices)
     return {**certificate, "log": _listed(items_of(certificate))}
 
 

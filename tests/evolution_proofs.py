@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from naive import longest
 
+from allocsolve.bounds import step_prices
 from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
 from allocsolve.exact.evolution._offset_model import OffsetModel
 from allocsolve.exact.evolution._proof_log import ProofLog
@@ -25,6 +26,8 @@ SIZE = 10**8
 #: Its kind, then: the horizon; blocks (application, first, last); facts (arc, value); the number of a clause.
 Item: TypeAlias = tuple[int, Any]
 Fact: TypeAlias = tuple[int, int]
+#: Of the steps of each application.
+Prices: TypeAlias = list[list[int]]
 #: Greatest lower bounds of differences.
 Values: TypeAlias = dict[tuple[int, int], int]
 
@@ -64,8 +67,10 @@ def items_of(certificate: Any) -> list[Item]:
             items.append((kind, last))
 
 
-def certificate_of(problem: EvolutionProblem, items: list[Item]) -> dict[str, Any]:
-    """Return the certificate with these items."""
+def certificate_of(
+    problem: EvolutionProblem, items: list[Item], prices: Prices | None = None
+) -> dict[str, Any]:
+    """Return the certificate with these items, and prices if there are any."""
     out = bytearray()
 
     def put(number: int) -> None:
@@ -94,12 +99,16 @@ def certificate_of(problem: EvolutionProblem, items: list[Item]) -> dict[str, An
             put(4 * coded(content - last) + DELETION)
             last = content
     log = base64.b64encode(zlib.compress(bytes(out))).decode()
-    return {"kind": "learned-clauses", "points": _Moves(problem).steps, "log": log}
+    certificate = {"kind": "learned-clauses", "points": _Moves(problem).steps, "log": log}
+    return certificate if prices is None else {**certificate, "prices": prices}
 
 
-def refutation(problem: EvolutionProblem, time: int, slices: int) -> dict[str, Any]:
-    """Return the proof that nothing ends by a time."""
-    model = OffsetModel(problem, time, Budget().start(), seed=0, log=ProofLog(SIZE))
+def refutation(
+    problem: EvolutionProblem, time: int, slices: int, prices: Prices | None = None
+) -> dict[str, Any]:
+    """Return the proof that nothing ends by a time, by a search that knows these prices."""
+    known = None if prices is None else step_prices(problem, prices)
+    model = OffsetModel(problem, time, Budget().start(), seed=0, log=ProofLog(SIZE), prices=known)
     while not model.contradiction:
         outcome = model.search(slices)
         if outcome == NO_ANSWER:
@@ -116,9 +125,9 @@ class _Contradiction(Exception):  # noqa: N818 - no error: what is looked for
     """A difference has no value left."""
 
 
-def refuted_horizon(problem: EvolutionProblem, items: list[Item]) -> int | None:
+def refuted_horizon(problem: EvolutionProblem, items: list[Item], prices: Prices | None = None) -> int | None:
     """Return the horizon that a log refutes, None if an item is wrong or nothing is refuted in the end."""
-    checker = _Checker(problem)
+    checker = _Checker(problem, prices)
     for item in items:
         try:
             if not checker.take(*item):
@@ -131,9 +140,11 @@ def refuted_horizon(problem: EvolutionProblem, items: list[Item]) -> int | None:
 class _Checker:
     """What a proof has shown so far."""
 
-    def __init__(self, problem: EvolutionProblem) -> None:
+    def __init__(self, problem: EvolutionProblem, prices: Prices | None) -> None:
         self.problem = problem
         self.moves = _Moves(problem)
+        self.prices = prices or []
+        self.most = _most_paid(problem, self.prices)
         self.n = len(self.moves.steps) + 1
         self.horizon: int | None = None
         self.ground: Values = {}
@@ -196,6 +207,7 @@ class _Checker:
                 if clause is not None:
                     self.force(values, clause)
             self.spend(values)
+            self.pay(values)
 
     def force(self, values: Values, clause: list[Fact]) -> None:
         """Raise the last fact of a clause that is not refuted."""
@@ -220,6 +232,40 @@ class _Checker:
         for point, _, nodes in steps:
             self.raise_to(values, point + 1, point, -(values[point, point + 1] + left // nodes))
 
+    def pay(self, values: Values) -> None:
+        """Make room for what steps pay up to the end and from the start of each one, second by second."""
+        origin = self.n - 1
+        priced = [
+            (self.moves.start(app, step), self.moves.end(app, step), price)
+            for app, row in enumerate(self.prices)
+            for step, price in enumerate(row)
+            if price
+        ]
+        if self.horizon is None:
+            return
+        release = (origin, min(self.problem.releases))
+        for start, end, _ in priced:
+            for left, right in ((release, end), (start, (origin, self.horizon))):
+                while (length := self.apart(values, left, right)) > 0:
+                    inside = [
+                        price
+                        * min(
+                            self.apart(values, a, b),
+                            self.apart(values, left, b),
+                            self.apart(values, a, right),
+                            length,
+                        )
+                        for a, b, price in priced
+                    ]
+                    if sum(each for each in inside if each > 0) <= self.most * length:
+                        break
+                    self.raise_to(values, left[0], right[0], length + 1 + left[1] - right[1])
+
+    def apart(self, values: Values, first: tuple[int, int], second: tuple[int, int]) -> int:
+        """Return the least seconds from a moment to another one; each is some seconds after a point."""
+        (i, before), (j, after) = first, second
+        return (0 if i == j else values.get((i, j), -(10**12))) + after - before
+
     def raise_to(self, values: Values, i: int, j: int, value: int) -> None:
         """Raise a difference, past what is bad."""
         if i == j:
@@ -229,6 +275,19 @@ class _Checker:
         while (i, j) in self.bad and value in self.bad[i, j]:
             value += 1
         values[i, j] = max(value, values.get((i, j), value))
+
+
+def _most_paid(problem: EvolutionProblem, prices: Prices) -> int:
+    """Return the largest price of steps that fit together, at most one of each application."""
+    most = 0
+    choices = [
+        [(0, 0), *zip((nodes for _, nodes in profile.steps), row, strict=True)]
+        for profile, row in zip(problem.applications, prices, strict=bool(prices))
+    ]
+    for chosen in itertools.product(*choices):
+        if sum(nodes for nodes, _ in chosen) <= problem.num_nodes:
+            most = max(most, sum(price for _, price in chosen))
+    return most
 
 
 class _Moves:

@@ -174,7 +174,7 @@ def _problem(rng: random.Random) -> tuple[tuple[str, ...], str]:
             ("solve", name, "--solver", solver, "--seconds", "1", "--out", "out.json", "--plot", "out.svg"),
             ("solve", name, "--solver", solver, "--seconds", "1", "--json"),
             ("check", name, answer),
-            ("score", name, "--solvers", solver, "--seconds", "1", "--out", "out", "--set", "expand_limit=9"),
+            ("score", name, "--solvers", solver, "--seconds", "1", "--out", "out", "--expand-limit", "9"),
         )
     ), name
 
@@ -218,7 +218,7 @@ def _sqlite(rng: random.Random) -> tuple[tuple[str, ...], str]:
         (
             ("study", "export", "s.sqlite", "--out", "table.csv"),
             ("study", "export", "s.sqlite", "--out", "table.json"),
-            ("study", "report", "s.sqlite", "--out", "page.html", "--markdown", "page.md"),
+            ("study", "report", "s.sqlite", "--out", "page.html", "--out", "page.md"),
             ("study", "verify", "s.sqlite"),
         )
     ), "s.sqlite"
@@ -247,29 +247,29 @@ LINES: Final = tuple(
     for line in """
 solve p.json --solver noX --objective makespan,waste --seconds 1 --workers 1
 solve q.json --solver growth --seed 3 --out o.json --plot o.svg --json
-solve p.json --solver noX --set expand_limit=1 --out o.json --force
-check p.json a.json --set expand_limit=2 --json
+solve p.json --solver noX --expand-limit 1 --out o.json --force
+check p.json a.json --expand-limit 2 --json
 check q.json b.json
 solvers noX
-import swf log.swf --from-job 2 --jobs 3 --out o.json --nodes 9 --unit nodes --limits keep --origin header
-import sacct log.txt --nodes 9 --timezone Europe/Berlin --warm-up 5 --recorded t.csv --out o.json
+import log.swf --from-job 2 --num-jobs 3 --out o.json --nodes 9 --unit nodes --limits keep --origin header
+import log.txt --nodes 9 --timezone Europe/Berlin --warm-up 5 --recorded t.csv --out o.json
 generate klein2011 --count 2 --seed 1 --apps 2-3 --steps 1-2 --out d
-generate klein2011 --count 1 --seed 1 --nodes 1-5 --num-nodes 9 --out d
-generate occupancy --shape 4x3 --busy 0.3 --size 3 --count 1 --seed 1 --out d
-generate churn --shape 4x3 --torus --busy .3 --size 3 --count 1 --seed 1 --allocator growth --jobs 1-3 --out d
-generate median-worst-case --size 8 --distance 9 --step 2 --out d
+generate klein2011 --count 1 --seed 1 --job-nodes 1-5 --nodes 9 --out d
+generate occupancy --machine 4x3 --busy 0.3 --size 3 --count 1 --seed 1 --out d
+generate churn --machine 4x3 --wrap all --busy .3 --size 3 --allocator growth --job-nodes 1-3 --out d
+generate median-worst-case --size 8 --distance 9,2 --out d
 library list --library . --json
 library verify klein --library .
-study run study.toml --out x.sqlite --executor no-such --jobs 2
+study run study.toml --out x.sqlite --executor no-such -j 2
 study export s.sqlite --out t.csv
-study report s.sqlite --out r.html --markdown r.md --figures f
+study report s.sqlite --out r.html --out r.md --figures f
 study verify s.sqlite
 study merge m.sqlite s.sqlite
 gate --baseline gate.json --suite no-such --solvers noX,rigid
 score p.json --solvers noX --baseline growth --objective makespan --out out
-reproduce klein2011 --tests 0 --seed 3
-reproduce bender2008 --tests 0 --seconds 1
-reproduce klein2011 --optimal --tests 0 --out d --plot no/x.svg
+reproduce klein2011 --count 0 --seed 3
+reproduce bender2008 --count 0 --seconds 1
+reproduce klein2011 --optimal --count 0 --out d --plot no/x.svg
 """.splitlines()
     if line
 )

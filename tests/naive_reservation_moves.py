@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.reservation._kernels_ejection import Guide, Walk
+    from allocsolve.heuristics.reservation.schedule_search import Guide, Walk
     from allocsolve.model import ReservationProblem
 
 MOST_EJECTED, TRIED, SCATTERED, DRAWS = 12, 3, 0.5, 20

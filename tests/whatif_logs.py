@@ -14,7 +14,7 @@ from first_fit import in_order
 
 from allocsolve.instances.generators.examples import random_workload
 from allocsolve.model import Budget
-from allocsolve.report.whatif import findings
+from allocsolve.report.logs import findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,8 @@ from allocsolve.heuristics import Conservative, Easy
 from allocsolve.instances import log_problem
 from allocsolve.model import Jobs, WorkloadProblem
 from allocsolve.prediction import JobHistory, past_answers
-from allocsolve.prediction.answers import METHODS, calibrated
 from allocsolve.prediction.scenarios import waits_by_limits
+from allocsolve.prediction.when import METHODS, calibrated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray, IntArray
     from allocsolve.prediction import Method, Moment
-    from allocsolve.prediction.answers import PastAnswers
+    from allocsolve.prediction.when import PastAnswers
     from allocsolve.simulation import QueueSnapshot
 
 #: The logs, and by how much the times between their submissions are multiplied.

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from allocsolve.errors import InvalidOption, InvalidProblem
-from allocsolve.model import DEFAULT_LIMIT_FACTOR
-from allocsolve.model.arrays import frozen, read_only_view
-from allocsolve.model.checks import choice, in_range, integer, moment, real, shown
-from allocsolve.model.columns import packed_speedups
-from allocsolve.model.evolving import REQUESTED
-from allocsolve.model.job_kinds import (
+from allocsolve.model import (
     ALL_SIZES,
+    DEFAULT_LIMIT_FACTOR,
     EVOLVING,
     JOB_KINDS,
     MALLEABLE,
     POWERS_OF_TWO,
+    REQUESTED,
+    SPEEDUP_TABLE,
 )
-from allocsolve.model.speedup import SPEEDUP_TABLE
-from allocsolve.simulation.columns import NO_PROFILES
-from allocsolve.simulation.view import NO_JOBS, JobColumns, QueueView, relative_time
+from allocsolve.model.arrays import frozen, read_only_view
+from allocsolve.model.checks import choice, in_range, integer, moment, real, shown
+from allocsolve.model.columns import packed_speedups
+from allocsolve.simulation.view import NO_JOBS, NO_PROFILES, JobColumns, QueueView, relative_time
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence

@@ -4,9 +4,9 @@ from .evolution import (
     energy as energy,
     longest_application as longest_application,
     makespan_bound as makespan_bound,
+    step_prices as step_prices,
     strong_makespan_bound as strong_makespan_bound,
     total_completion as total_completion,
 )
-from .partition import partition_bound as partition_bound, star_bound as star_bound
+from .partition import partition_bound as partition_bound, star_bound as star_bound, town as town
 from .placement import placement_bound as placement_bound
-from .town import town as town

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Duals are rounded to multiples of 1 / _SCALE.
 _SCALE = 2**30
+#: The largest price of `step_prices`, and the most to which they add up.
+_MOST_PRICE, _MOST_PRICES = 2**20, 2**32 - 1
 #: The most configurations that a round prices: about as many as cover all steps once.
 _CONFIGURATIONS_PER_ROUND = 16
 #: The most rounds of column generation; 100 of 100 instances of 15-20 applications needed fewer.
@@ -185,6 +187,34 @@ def strong_makespan_bound(problem: EvolutionProblem, *, seconds: float = math.in
     certificate = {"kind": "step-prices", "prices": prices}
     value = int(certified_bound(problem, certificate, ("makespan",)))
     return MakespanBound(value, certificate) if value > cheap.value else cheap
+
+
+class StepPrices(NamedTuple):
+    """Prices of the steps of each application, per second."""
+
+    of_steps: list[list[int]]
+    #: The most that steps pay together which may be held at the same time.
+    most: int
+
+
+def step_prices(problem: EvolutionProblem, prices: Sequence[Sequence[int]]) -> StepPrices:
+    """Return prices in smaller numbers, about in proportion, which add up to less than 2^32.
+
+    `prices` are as in a certificate of `strong_makespan_bound`.
+
+    *Complexity*: one knapsack, O(kinds of steps * num_nodes).
+    """
+    unit = math.gcd(*(price for row in prices for price in row)) or 1
+    largest = max(price // unit for row in prices for price in row)
+    most = min(_MOST_PRICE, _MOST_PRICES // sum(map(len, prices)))
+    share = (1, 1) if largest <= most else (most, largest)
+    rows = [[price // unit * share[0] // share[1] for price in row] for row in prices]
+    items = _items(problem)
+    price = dict.fromkeys(items.kinds, 0)
+    for app, (profile, row) in enumerate(zip(problem.applications, rows, strict=True)):
+        for (_, nodes), own in zip(profile.steps, row, strict=True):
+            price[app, nodes] = max(price[app, nodes], own)
+    return StepPrices(rows, _dearest_configuration(items, np.array([*price.values()], dtype=np.int64))[0])
 
 
 def _configuration_prices(problem: EvolutionProblem, seconds: float) -> tuple[int, list[list[int]] | None]:

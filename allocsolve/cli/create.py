@@ -74,10 +74,10 @@ def generate_evotree(args: argparse.Namespace) -> int:
     """Write batches of Posner 2024, or streams of their jobs."""
     if args.num_jobs is not None:
         return _draw(evotree_stream, args)
-    for option, value in (("--num-nodes", args.num_nodes), ("--load", args.load)):
+    for option, value in (("--nodes", args.num_nodes), ("--load", args.load)):
         if value is not None:
             raise InvalidOption(
-                f"{option} is of a stream: a batch has 20 jobs on 10 nodes; --jobs says how many a stream has"
+                f"{option} is for streams: a batch has 20 jobs on 10 nodes; --num-jobs asks for a stream"
             )
     return _draw(evotree_batch, args)
 
@@ -105,8 +105,8 @@ def generate_churn(args: argparse.Namespace) -> int:
             [args.seed, idx],
             allocator=make_allocator(args.allocator, seed=args.seed + idx),
             allocator_name=args.allocator,
-            job_sizes=args.jobs,
-            steps=args.steps,
+            job_sizes=args.job_nodes,
+            steps=args.num_jobs,
             contiguous=args.contiguous,
             box=args.box,
         )
@@ -116,7 +116,7 @@ def generate_churn(args: argparse.Namespace) -> int:
 
 def generate_median_worst_case(args: argparse.Namespace) -> int:
     """Write the problem on which the median method is nearly 7/4 times the optimum."""
-    problem = median_worst_case(args.size, args.distance, args.step)
+    problem = median_worst_case(args.size, *args.distance)
     make_folder(args.out)
     path = args.out / f"{problem.name}.json"
     check_absent(path, force=args.force)
@@ -164,14 +164,12 @@ def _rigid(file: str) -> WorkloadProblem:
 
 def _machine(args: argparse.Namespace) -> Any:  # noqa: ANN401 - a topology or a switch tree, as the draws take them
     """Return the machine that was asked for, by name or by its sides."""
-    if args.machine is not None:
-        if args.wrap is not None or args.torus or args.complete is not None:
-            msg = f"--machine {args.machine} has its own rings: no --torus, no --wrap and no --complete"
-            raise InvalidOption(msg)
+    if isinstance(args.machine, str):
+        if args.wrap is not None or args.complete is not None:
+            raise InvalidOption(f"--machine {args.machine} has its own rings: no --wrap and no --complete")
         return MACHINES.get(args.machine) or SWITCH_TREES[args.machine]
-    if args.torus:
-        return Topology(args.shape, (True,) * len(args.shape), args.complete or ())
-    return Topology(args.shape, args.wrap or (), args.complete or ())
+    wrap = (True,) * len(args.machine) if args.wrap == "all" else args.wrap or ()
+    return Topology(args.machine, wrap, args.complete or ())
 
 
 def _generate(args: argparse.Namespace, draw: Callable[[int], Problem]) -> int:
@@ -199,7 +197,7 @@ def _generate(args: argparse.Namespace, draw: Callable[[int], Problem]) -> int:
     return 0
 
 
-#: More problems are none that anybody keeps in files.
+#: Nobody keeps more problems in files.
 MANY = 10**6
 
 
@@ -234,7 +232,9 @@ def add_generate(parser: argparse.ArgumentParser) -> None:
     command = add_command(generators, "median-worst-case", generate_median_worst_case, summary)
     help_text = "nodes to choose, a multiple of 8 (default: %(default)s)"
     size = {"required": False, "default": 8, "help": help_text}
-    add_parameters(command, median_worst_case, size=size)
+    help_text = "hops between the two blobs, and by how many hops the decoys are nearer (default: 2)"
+    distance = {"type": opt.pair(opt.integer(1)), "metavar": "D[,S]", "required": True, "help": help_text}
+    add_parameters(command, median_worst_case, ("seed", "step"), size=size, distance=distance)
     _add_out(command)
 
 
@@ -250,15 +250,20 @@ _PROGRAM: Final[dict[str, Any]] = {
 
 def _add_drawn(parser: argparse.ArgumentParser, seed_help: str = "problem i has seed [S, i]") -> None:
     parser.add_argument(
-        "--count", type=opt.integer(1, MANY), required=True, metavar="N", help="how many problems"
+        "--count",
+        type=opt.integer(1, MANY),
+        default=1,
+        metavar="N",
+        help="how many problems (default: %(default)s)",
     )
-    parser.add_argument("--seed", type=opt.integer(0), required=True, metavar="S", help=seed_help)
+    seed_help += " (default: %(default)s)"
+    parser.add_argument("--seed", type=opt.integer(0), default=0, metavar="S", help=seed_help)
     _add_out(parser)
 
 
 def _add_out(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the directory to write into")
-    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+    opt.add_force(parser)
 
 
 def _add_evotree(parser: argparse.ArgumentParser) -> None:
@@ -272,26 +277,28 @@ def _add_evotree(parser: argparse.ArgumentParser) -> None:
 
 def _add_converted(parser: argparse.ArgumentParser, convert: Callable[..., WorkloadProblem]) -> None:
     help_text = "a workload, or a log ending in .swf or .swf.gz; - for stdin"
-    parser.add_argument("--from", required=True, dest="source", metavar="FILE", help=help_text)
-    help_text = "seed of the choice of jobs; those of a smaller share are among those of a larger one"
-    parser.add_argument("--seed", type=opt.integer(0), required=True, metavar="S", help=help_text)
+    parser.add_argument("source", metavar="FILE", help=help_text)
+    help_text = (
+        "seed of the choice of jobs; those of a smaller share are among those of a larger one (default: "
+        "%(default)s)"
+    )
+    parser.add_argument("--seed", type=opt.integer(0), default=0, metavar="S", help=help_text)
     parser.add_argument("--out", type=Path, required=True, metavar="PROBLEM", help="the problem to write")
-    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+    opt.add_force(parser)
     add_parameters(parser, convert, ("problem", "seed"))
 
 
 def _add_occupancy(parser: argparse.ArgumentParser) -> None:
     _add_drawn(parser)
-    machine = parser.add_mutually_exclusive_group(required=True)
+    machine = parser.add_argument_group("machine")
+    help_text = f"nodes along each axis of a mesh, such as 16x8, or one of {', '.join(opt.MACHINE_NAMES)}"
     machine.add_argument(
-        "--machine", type=opt.machine, metavar="NAME", help=f"one of {', '.join(opt.MACHINE_NAMES)}"
+        "--machine", type=opt.machine_or_shape, required=True, metavar="16x8|NAME", help=help_text
     )
-    machine.add_argument("--shape", type=opt.shape, metavar="16x8", help="nodes along each axis")
-    rings = parser.add_mutually_exclusive_group()
-    rings.add_argument("--torus", action="store_true", help="every axis is a ring")
-    rings.add_argument("--wrap", type=opt.axes, metavar="1,0", help="which axes are rings (default: none)")
+    help_text = "which axes are rings, such as 1,0, or all (default: none)"
+    machine.add_argument("--wrap", type=opt.axes_or_all, metavar="1,0|all", help=help_text)
     help_text = "which axes are complete, as those of a HyperX (default: none)"
-    parser.add_argument("--complete", type=opt.axes, metavar="1,0", help=help_text)
+    machine.add_argument("--complete", type=opt.axes, metavar="1,0", help=help_text)
     help_text = "share of the nodes that are busy, 0..1"
     parser.add_argument("--busy", type=opt.share, required=True, metavar="B", help=help_text)
     parser.add_argument("--size", type=opt.integer(1), required=True, metavar="K", help="nodes to choose")
@@ -307,9 +314,9 @@ def _add_churn(parser: argparse.ArgumentParser) -> None:
     help_text = "the heuristic that places the jobs"
     parser.add_argument("--allocator", type=_allocator, required=True, metavar="NAME", help=help_text)
     help_text = "nodes of a job, a number or a range (default: 1-16)"
-    parser.add_argument("--jobs", type=opt.integers(1), default=(1, 16), metavar="1-16", help=help_text)
+    parser.add_argument("--job-nodes", type=opt.integers(1), default=(1, 16), metavar="1-16", help=help_text)
     help_text = "how many jobs arrive (default: %(default)s)"
-    parser.add_argument("--steps", type=opt.integer(0, MANY), default=200, metavar="N", help=help_text)
+    parser.add_argument("--num-jobs", type=opt.integer(0, MANY), default=200, metavar="N", help=help_text)
 
 
 def _allocator(text: str) -> str:

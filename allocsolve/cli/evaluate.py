@@ -26,22 +26,30 @@ _MANY = 0.01
 def add_evaluate(parser: argparse.ArgumentParser) -> None:
     """Add the options of `evaluate`."""
     make_command(parser, evaluate)
-    help_text = "package.module:object, file.py (its `policy`), file.py:object, or a registered policy"
+    help_text = "policies: package.module:object, file.py (its `policy`), file.py:object, or registered names"
     parser.add_argument("policies", nargs="+", metavar="POLICY", help=help_text)
     help_text = "logs or workloads: files, or directories with nothing else in them"
-    parser.add_argument("--logs", type=opt.paths, required=True, metavar="DIR,...", help=help_text)
+    parser.add_argument(
+        "--log", type=opt.paths, required=True, dest="logs", metavar="DIR,...", help=help_text
+    )
+    windows = parser.add_argument_group("windows")
     help_text = "how many windows are drawn, in turns from the logs (default: %(default)s)"
-    parser.add_argument("--windows", type=opt.integer(1), default=10, metavar="N", help=help_text)
-    help_text = "successive jobs of each window (default: %(default)s)"
-    parser.add_argument("--jobs", type=opt.integer(1), default=500, metavar="N", help=help_text)
+    windows.add_argument(
+        "--count", type=opt.integer(1), dest="windows", default=10, metavar="N", help=help_text
+    )
+    help_text = "number of successive jobs in each window (default: %(default)s)"
+    windows.add_argument(
+        "--num-jobs", type=opt.integer(1), dest="jobs", default=500, metavar="N", help=help_text
+    )
     help_text = "windows of the first three quarters of each log, or of the last (default: %(default)s)"
-    parser.add_argument("--split", choices=("train", "test"), default="train", help=help_text)
-    help_text = "by which windows are drawn; a policy does not know it (default: %(default)s)"
-    parser.add_argument("--seed", type=opt.integer(0, 2**31 - 1), default=0, metavar="S", help=help_text)
-    help_text = "of all decisions on a window, in seconds (default: %(default)g)"
-    parser.add_argument("--seconds", type=opt.seconds, default=60.0, metavar="T", help=help_text)
-    help_text = "that a policy allocates, in MB (default: %(default)g)"
-    parser.add_argument("--memory-mb", type=opt.seconds, default=500.0, metavar="MB", help=help_text)
+    windows.add_argument("--split", choices=("train", "test"), default="train", help=help_text)
+    help_text = "seed by which windows are drawn; a policy does not know it (default: %(default)s)"
+    windows.add_argument("--seed", type=opt.integer(0, 2**31 - 1), default=0, metavar="S", help=help_text)
+    limits = parser.add_argument_group("limits")
+    help_text = "time limit for all decisions on a window, in seconds (default: %(default)g)"
+    limits.add_argument("--seconds", type=opt.seconds, default=60.0, metavar="T", help=help_text)
+    help_text = "most memory that a policy may allocate, in MB (default: %(default)g)"
+    limits.add_argument("--memory-mb", type=opt.seconds, default=500.0, metavar="MB", help=help_text)
     parser.epilog = (
         "Score: certified bound / mean turnaround, from 0 to 1, mean over the windows; 0 where it fails. "
         "Each policy runs in a sealed process of its own, without the engine, the logs and the seed."

@@ -13,15 +13,16 @@ from allocsolve.figures.style import FORMATS, style
 if TYPE_CHECKING:
     import argparse
 
+    from allocsolve.cli.options import Options
     from allocsolve.report import Findings, StudyRecords
 
 
-def add_figures(parser: argparse.ArgumentParser) -> None:
+def add_figures(options: Options) -> None:
     """Add the options that ask for figures."""
-    text = "its figures as single files, too: SVG as in reports, or with --format for print"
-    parser.add_argument("--figures", type=Path, metavar="DIR", help=text)
-    text = "figures for print, a column wide: pdf, svg or png (pip install 'allocsolve[plots]')"
-    parser.add_argument("--format", choices=FORMATS, help=text)
+    text = "write the figures into this folder: as SVG, as in reports, or with --format for print"
+    options.add_argument("--figures", type=Path, metavar="DIR", help=text)
+    text = "draw figures for print, a column wide (needs pip install 'allocsolve[plots]')"
+    options.add_argument("--format", choices=FORMATS, help=text)
 
 
 def check_figures(args: argparse.Namespace, *, force: bool) -> None:

@@ -128,14 +128,14 @@ def made_by(args: argparse.Namespace) -> str:
     return f"Made on {dt.datetime.now(dt.UTC).date()} with allocsolve {version('allocsolve')}: {command}"
 
 
-def failure_lines(failed: Sequence[Record], path: Path, *, verbose: bool) -> Iterator[str]:
+def failure_lines(failed: Sequence[Record], path: Path | None, *, verbose: bool) -> Iterator[str]:
     """Yield a line for each run, and where it was raised or how that is shown."""
     for record in failed:
         yield f"{record.solver} failed on {record.instance}: {record.error}"
         if verbose:
             yield from (f"  {line}" for line in record.traceback.splitlines())
     if not verbose and any(record.traceback for record in failed):
-        yield f"Tracebacks are kept in {path}; -v shows them."
+        yield f"Tracebacks are kept in {path}; -v shows them." if path else "-v shows the tracebacks."
 
 
 def failure_fields(failed: Sequence[Record]) -> list[dict[str, str]]:

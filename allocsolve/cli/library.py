@@ -102,7 +102,7 @@ def improve(args: argparse.Namespace) -> int:
                 store=store,
                 executor=cells,
                 progress=progress,
-                announce=remark,
+                announce=progress.announce,
             ):
                 changes.append(change)
                 if not args.json:

@@ -6,9 +6,10 @@ import argparse
 import io
 import os
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING
 
+from allocsolve.cli.old_names import conversions, translated
 from allocsolve.cli.output import only_json, remark
 from allocsolve.cli.parser import make_parser
 from allocsolve.errors import AllocsolveError, InvalidAnswer, SolverUnavailable
@@ -55,13 +56,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     try:
-        words = sys.argv[1:] if argv is None else argv
-        args = make_parser(words).parse_args(words, argparse.Namespace(words=words))
+        given = sys.argv[1:] if argv is None else argv
+        if given[:1] == ["help"]:
+            given = [*given[1:], "--help"]
+        made = translated(given)
+        for line in made.lines:
+            remark(line)
+        args = make_parser(made.words).parse_args(made.words, argparse.Namespace(words=made.words))
     except SystemExit as done:  # --help and --version; errors are raised as ours
         return int(done.code or 0)
+    then = conversions(args, made)
     with only_json() if getattr(args, "json", False) else nullcontext():
         status: int = args.run(args)
-    return status
+    with redirect_stdout(io.StringIO()):
+        return max(status, *map(_run, then), 0)
 
 
 def _fail(message: str, status: int) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from allocsolve import instances, registry
 from allocsolve.cli import options as opt
 from allocsolve.cli.files import check_outputs, source_name
 from allocsolve.cli.output import compile_bar, remark, say, show_table, time_bar, write_json, write_whole
-from allocsolve.cli.parser import add_command, make_command
+from allocsolve.cli.parser import make_command
 from allocsolve.errors import InvalidOption
 from allocsolve.families import family_named, family_of
 from allocsolve.instances.formats.files import unpacked_path
@@ -19,7 +18,6 @@ from allocsolve.pictures.chart import percent, short_number, visible
 if TYPE_CHECKING:
     import argparse
 
-    from allocsolve.cli.parser import Commands
     from allocsolve.families import AnyFamily
     from allocsolve.instances import NetworkFile, StatedNodes
     from allocsolve.model import IntArray, PartitionProblem, PlacementProblem, Value
@@ -144,8 +142,8 @@ def _problem(args: argparse.Namespace) -> tuple[NetworkFile, PlacementProblem | 
             mask,
             args.size,
             within=args.within,
-            segment=args.segment,
-            segment_level=args.segment_level,
+            segment=args.segment[0] if args.segment else 0,
+            segment_level=args.segment[1] if args.segment[1:] else 1,
             balanced=args.balanced,
             name=unpacked_path(args.files[0]).stem,
         )
@@ -166,53 +164,50 @@ def _read(args: argparse.Namespace) -> tuple[NetworkFile, tuple[str, ...]]:
     return network, free
 
 
-def add_network_import(formats: Commands) -> None:
-    """Add the command below `import`."""
-    summary = "a network and its free nodes: files of Slurm, Kueue, Volcano, topograph"
-    parser = add_command(formats, "topology", import_topology, summary)
-    _add_request(parser)
-    parser.add_argument("--out", type=Path, required=True, metavar="PROBLEM", help="the problem to write")
-    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
-
-
 def add_place(parser: argparse.ArgumentParser) -> None:
     """Add the options of `place`."""
     make_command(parser, place)
-    _add_request(parser)
-    names = ", ".join(family_named("placement").term_names)
-    parser.add_argument("--objective", metavar="TERM,...", help=f"what is minimised: {names}, or several")
-    help_text = "whose choices are shown beside the best (default: those of all schedulers)"
-    parser.add_argument("--rules", type=opt.solvers, metavar="NAME,...", help=help_text)
+    parser.add_argument("files", nargs="+", metavar="FILE", help=NETWORK_FILES)
+    add_request(parser, required=True)
+    search = parser.add_argument_group("what is compared")
+    terms = ", ".join(family_named("placement").term_names)
+    help_text = f"objective of {terms}; several are minimised lexicographically (default: the first)"
+    search.add_argument("--objective", metavar="TERM,...", help=help_text)
+    help_text = "rules whose choices are shown beside the best (default: those of all schedulers)"
+    search.add_argument("--rules", type=opt.solvers, metavar="NAME,...", help=help_text)
     help_text = "time limit of the exact solver in seconds (default: %(default)s)"
-    parser.add_argument("--seconds", type=opt.number, default=60.0, metavar="T", help=help_text)
-    parser.add_argument("--seed", type=opt.integer(0), default=0, metavar="S", help="seed of random ties")
+    search.add_argument("--seconds", type=opt.number, default=60.0, metavar="T", help=help_text)
+    search.add_argument("--seed", type=opt.integer(0), default=0, metavar="S", help="seed of random ties")
+    output = parser.add_argument_group("output")
     help_text = "draw the best nodes into this file"
-    parser.add_argument("--plot", type=opt.picture, metavar="FILE.svg", help=help_text)
-    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+    output.add_argument("--plot", type=opt.picture, metavar="FILE.svg", help=help_text)
+    opt.add_force(output)
 
 
-def _add_request(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which network it is, which nodes are free, and what is asked for."""
-    help_text = (
-        "topology.conf or topology.yaml of Slurm, what scontrol show topology prints, a model of topograph, "
-        "or the Topology of Kueue or the HyperNodes of Volcano and what kubectl get nodes -o json prints, in "
-        "one file or several"
-    )
-    parser.add_argument("files", nargs="+", metavar="FILE", help=help_text)
+#: The files of networks.
+NETWORK_FILES: Final = (
+    "a network: topology.conf or topology.yaml of Slurm, what scontrol show topology prints, a model of "
+    "topograph, or the Topology of Kueue or the HyperNodes of Volcano and what kubectl get nodes -o json "
+    "prints, in one file or several"
+)
+
+
+def add_request(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """Add the options that say which nodes of a network are free, and what is asked for."""
+    request = parser.add_argument_group("nodes of a network")
+    help_text = "how many nodes to choose"
+    request.add_argument("--size", type=opt.integer(1), required=required, metavar="K", help=help_text)
     help_text = (
         "the free nodes: what sinfo -h -N -o '%%N %%T', sinfo --json or kubectl get nodes -o json prints, or "
         "a hostlist; - for stdin (default: what the nodes of Kubernetes say)"
     )
-    parser.add_argument("--free", metavar="FILE", help=help_text)
-    help_text = "how many nodes to choose"
-    parser.add_argument("--size", type=opt.integer(1), required=True, metavar="K", help=help_text)
-    help_text = "the highest level that the lowest common switch of them may have (default: any)"
-    parser.add_argument("--within", type=opt.integer(1), default=0, metavar="L", help=help_text)
-    help_text = "the chosen nodes fall into groups of G, each below one switch"
-    parser.add_argument("--segment", type=opt.integer(1), default=0, metavar="G", help=help_text)
-    help_text = "the highest level that such a switch may have (default: %(default)s)"
-    parser.add_argument("--segment-level", type=opt.integer(1), default=1, metavar="L", help=help_text)
+    request.add_argument("--free", metavar="FILE", help=help_text)
+    help_text = "the highest level that the lowest common switch of the nodes may have (default: any)"
+    request.add_argument("--within", type=opt.integer(1), default=0, metavar="L", help=help_text)
+    help_text = "groups of G nodes, each below one switch of level 1, or of level L at most"
+    segment = opt.pair(opt.integer(1))
+    request.add_argument("--segment", type=segment, default=(), metavar="G[,L]", help=help_text)
     help_text = "each switch of level 1 has none of the chosen nodes, or as many as each other"
-    parser.add_argument("--balanced", action="store_true", help=help_text)
-    help_text = "which one, of several in a topology.yaml or of Kueue (default: that of the cluster)"
-    parser.add_argument("--topology", default="", metavar="NAME", help=help_text)
+    request.add_argument("--balanced", action="store_true", help=help_text)
+    help_text = "name of a topology, of several in topology.yaml or Kueue (default: that of the cluster)"
+    request.add_argument("--topology", default="", metavar="NAME", help=help_text)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from allocsolve.cli.parser import Parser
 from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
 from allocsolve.families import families, setting_fault
 from allocsolve.instances import MACHINE_SOURCES
@@ -18,7 +20,7 @@ from allocsolve.model.result import POLICY_SECONDS
 from allocsolve.registry import canonical_name, check_solver_name, plugin_place, split_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _Value = TypeVar("_Value")
 
@@ -29,43 +31,166 @@ _OTHER_PICTURES: Final = frozenset(
     {".bmp", ".eps", ".gif", ".jpeg", ".jpg", ".pdf", ".png", ".ps", ".tif", ".tiff", ".webp"}
 )
 
-#: Of the option of every command that writes files: without it, none that is there is replaced.
-FORCE_HELP = "replace files that exist"
+
+class Options(Protocol):
+    """A parser, or a group of its options."""
+
+    def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:  # noqa: ANN401 - as argparse has it
+        """Add an argument."""
 
 
-def add_again(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which runs are made again."""
-    help_text = "run these solvers again although there are records of them; the newest count"
-    parser.add_argument("--rerun", type=solvers, default=[], metavar="A,B,...", help=help_text)
-    parser.add_argument("--retry-failed", action="store_true", help="run again what has failed")
+def add_notes(parser: argparse.ArgumentParser, title: str, rows: Mapping[str, str]) -> None:
+    """Add a table of two columns below the options of a page."""
+    assert isinstance(parser, Parser)
+    width = max(map(len, rows))
+    parser.notes += [f"{title}:"]
+    for name, text in rows.items():
+        first, *others = textwrap.wrap(text, 76 - width) or [""]
+        parser.notes += [f"  {name:{width}}  {first}", *(f"{'':{width + 4}}{line}" for line in others)]
+    parser.notes += [""]
 
 
-def add_time_unit(parser: argparse.ArgumentParser) -> None:
+def add_force(options: Options) -> None:
+    """Add the option of every command that writes files: without it, none that is there is replaced."""
+    options.add_argument("--force", action="store_true", help="replace files that exist")
+
+
+def add_objective(parser: argparse.ArgumentParser, options: Options) -> None:
+    """Add what is minimised, with the terms of each family below the page."""
+    help_text = "what to minimise; several terms are minimised lexicographically (default: the first below)"
+    options.add_argument("--objective", type=objective, metavar="TERM,...", help=help_text)
+    terms = {family.kind: ", ".join(family.term_names) for family in families()}
+    add_notes(parser, "terms of --objective, by the kind of problem", terms)
+
+
+def add_settings(options: Options, help_text: str) -> None:
+    """Add an option for each field of a problem that commands may set."""
+    for name, takes in _settings().items():
+        option = f"--{name.replace('_', '-')}"
+        text = f"{help_text} of {name}, {'; '.join(takes)}"
+        options.add_argument(option, type=_setting(name), dest=f"set_{name}", metavar="V", help=text)
+
+
+def settings_of(args: argparse.Namespace) -> dict[str, object]:
+    """Return the fields of problems that a command is asked to set, by name."""
+    values = {name: getattr(args, f"set_{name}") for name in _settings()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _settings() -> dict[str, list[str]]:
+    """Return by field of any family what it takes."""
+    takes: dict[str, list[str]] = {}
+    for family in families():
+        for name, setting in family.settings.items():
+            takes.setdefault(name, []).append(f"{setting.values} ({family.kind} problems)")
+    return takes
+
+
+def _setting(name: str) -> Callable[[str], str]:
+    """Return the reader of a value of a field; whether it fits a problem is for its family to say."""
+
+    def read(text: str) -> str:
+        if fault := setting_fault(name, text):
+            raise argparse.ArgumentTypeError(fault.removeprefix(f"{name}: "))
+        return text
+
+    return read
+
+
+def add_seed(options: Options) -> None:
+    """Add the seed of solvers."""
+    help_text = "seed of every random choice (default: %(default)s)"
+    options.add_argument("--seed", type=integer(0, 2**31 - 1), default=0, metavar="S", help=help_text)
+
+
+def add_tolerance(options: Options) -> None:
+    """Add what times of a schedule may be off."""
+    help_text = (
+        "seconds by which times of a workload's schedule may be off, for schedules that were rounded: "
+        "0.001 if they are given to the millisecond (default: 0)"
+    )
+    options.add_argument("--tolerance", type=tolerance, default=0.0, metavar="SECONDS", help=help_text)
+
+
+def add_rerun(options: Options) -> None:
+    """Add which runs are made again."""
+    help_text = (
+        "run these solvers again although there are records of them, or `failed`: whatever has failed; "
+        "the newest records count"
+    )
+    options.add_argument(
+        "--rerun", type=_rerun, action="extend", default=[], metavar="A,B,...", help=help_text
+    )
+
+
+#: What ``--rerun`` takes beside names of solvers.
+FAILED: Final = "failed"
+
+
+def _rerun(text: str) -> list[str]:
+    named = [name for name in split_names(text) if name != FAILED]
+    return [*(solvers(",".join(named)) if named else []), *([FAILED] if FAILED in split_names(text) else [])]
+
+
+def add_timezone(options: Options, what: str = "times") -> None:
+    """Add the time zone of what tells none."""
+    help_text = f"time zone of {what} without one, such as Europe/Berlin (default: %(default)s)"
+    options.add_argument("--timezone", default="UTC", metavar="ZONE", help=help_text)
+
+
+def add_time_unit(options: Options) -> None:
     """Add the unit of points in time that a log writes as plain numbers."""
-    help_text = "of times that are plain numbers; days are those of spreadsheets (default: s)"
-    parser.add_argument("--time-unit", choices=tuple(TIME_UNITS), help=help_text)
+    help_text = "unit of times that are plain numbers; days are those of spreadsheets (default: s)"
+    options.add_argument("--time-unit", choices=tuple(TIME_UNITS), help=help_text)
 
 
-def add_budget(parser: argparse.ArgumentParser, help_text: str, default: float) -> None:
+def add_outputs(options: Options, help_text: str, metavar: str, *, required: bool = False) -> None:
+    """Add one option for files of several kinds, told apart by the ends of their names; see `outputs`."""
+    options.add_argument(
+        "--out",
+        type=paths,
+        action="extend",
+        default=[],
+        required=required,
+        metavar=metavar,
+        help=help_text,
+    )
+
+
+def outputs(files: Sequence[Path], other: str) -> tuple[Path | None, Path | None]:
+    """Return the file of the main kind, and the one whose name has the other end; else None.
+
+    Raises `InvalidOption` if there are two of a kind.
+    """
+    kinds = [path for path in files if path.suffix != other], [path for path in files if path.suffix == other]
+    for kind in kinds:
+        if len(kind) > 1:
+            raise InvalidOption(f"--out: {kind[0]} and {kind[1]} are files of the same kind")
+    main, beside = (kind[0] if kind else None for kind in kinds)
+    return main, beside
+
+
+def add_budget(options: Options, help_text: str, default: float) -> None:
     """Add what limits a search: its time, with a default in seconds, and its threads."""
-    parser.add_argument("--seconds", type=seconds, default=default, metavar="T", help=help_text)
+    options.add_argument("--seconds", type=seconds, default=default, metavar="T", help=help_text)
     workers = min(2, os.cpu_count() or 1)
     help_text = "threads of an exact solver and of annealing (default: %(default)s)"
-    parser.add_argument("--workers", type=integer(1), default=workers, metavar="W", help=help_text)
+    options.add_argument("--workers", type=integer(1), default=workers, metavar="W", help=help_text)
 
 
-def add_policy_seconds(parser: argparse.ArgumentParser) -> None:
-    """Add the limit of solvers that do not search."""
-    help_text = "limit of a policy or another solver that does not search, in seconds (default: %(default)g)"
-    parser.add_argument("--policy-seconds", type=seconds, default=POLICY_SECONDS, metavar="T", help=help_text)
+def add_policy_seconds(options: Options) -> None:
+    """Add the limit of solvers that do not search, which few need: a study states it as policy_seconds."""
+    options.add_argument(
+        "--policy-seconds", type=seconds, default=POLICY_SECONDS, metavar="T", help=argparse.SUPPRESS
+    )
 
 
-def add_executor(parser: argparse.ArgumentParser) -> None:
+def add_executor(options: Options) -> None:
     """Add the options that say where tasks are run."""
     text = "where tasks are run: local (the default), dask:ADDRESS of a scheduler, mpi under mpiexec"
-    parser.add_argument("--executor", default="local", metavar="WHERE", help=text)
+    options.add_argument("--executor", default="local", metavar="WHERE", help=text)
     text = "local tasks at a time (default: %(default)s; more make run times less comparable)"
-    parser.add_argument("--jobs", type=integer(1), default=1, metavar="N", help=text)
+    options.add_argument("-j", type=integer(1), default=1, dest="parallel", metavar="N", help=text)
 
 
 def integer(low: int, high: int = MAX_INTEGER) -> Callable[[str], int]:
@@ -99,6 +224,16 @@ def distinct(read: Callable[[str], _Value]) -> Callable[[str], tuple[_Value, ...
     return read_all
 
 
+def pair(read: Callable[[str], _Value]) -> Callable[[str], tuple[_Value, ...]]:
+    """Return the reader of one value, or of two with a comma between; the first is 0 if left out."""
+
+    def read_pair(text: str) -> tuple[_Value, ...]:
+        first, comma, second = text.partition(",")
+        return tuple(map(read, [first or "0", second] if comma else [first]))
+
+    return read_pair
+
+
 def one_of(what: str, known: Sequence[str]) -> Callable[[str], str]:
     """Return the reader of one of these names."""
 
@@ -122,17 +257,6 @@ def integers(low: int, high: int = MAX_INTEGER) -> Callable[[str], tuple[int, in
         return ends
 
     return read
-
-
-def setting(text: str) -> tuple[str, str]:
-    """Read a field and its value such as expand_limit=2; whether they fit is for the family to say."""
-    name, equals, value = text.partition("=")
-    if not (name and equals and value):
-        raise argparse.ArgumentTypeError(f"{_short(text)} is not of the form FIELD=VALUE")
-    fault = setting_fault(name, value)
-    if fault:
-        raise argparse.ArgumentTypeError(fault)
-    return name, value
 
 
 def amounts(text: str) -> dict[str, int]:
@@ -190,6 +314,11 @@ def objective(text: str) -> str:
 def solver(text: str) -> str:
     """Read the name of a solver of any family, or of a plug-in, with options or without."""
     return solver_of("solver", text)
+
+
+def solver_or_family(text: str) -> str:
+    """Read the name of a solver, or of a family of problems."""
+    return text if text in {family.kind for family in families()} else solver(text)
 
 
 def solver_of(what: str, text: str, registered: Iterable[str] | None = None) -> str:
@@ -279,6 +408,16 @@ def axes(text: str) -> tuple[bool, ...]:
     if strange is not None:
         raise argparse.ArgumentTypeError(f"{_short(text)} is not 0 or 1 for each axis, separated by commas")
     return tuple(digit == "1" for digit in digits)
+
+
+def machine_or_shape(text: str) -> str | tuple[int, ...]:
+    """Read the name of a machine, or the sides of a mesh such as 16x8."""
+    return shape(text) if text[:1].isdecimal() else machine(text)
+
+
+def axes_or_all(text: str) -> str | tuple[bool, ...]:
+    """Read which axes are meant, see `axes`, or `all`."""
+    return text if text == "all" else axes(text)
 
 
 def number(text: str) -> float:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import os
+import re
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
 from contextvars import ContextVar
 from threading import Event, Thread, Timer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -31,9 +30,10 @@ from rich.table import Table
 from rich.text import Text
 
 from allocsolve.pictures.chart import visible
+from allocsolve.report.plain import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TextIO
 
     from rich.progress import Task
@@ -195,27 +195,6 @@ def write_whole(text: str) -> None:
     (sys.stdout if stdout is None else stdout).write(f"{text}\n")
 
 
-def plain(value: object) -> Any:  # noqa: ANN401 - what json.dumps takes
-    """Return a value as JSON can hold it: dataclasses as objects, infinite and undefined numbers as null."""
-    import numpy as np  # noqa: PLC0415 - it takes longer than all of a help text
-
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        value = value._asdict()
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [plain(item) for item in value]
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
 #: What takes less is over before anybody wonders.
 DELAY_S = 1.0
 #: From one look at what is being compiled to the next.
@@ -265,30 +244,74 @@ def count_lines(what: str) -> Iterator[Callable[[int, int], None]]:
         yield (lambda done, total: update(done, total, what)) if is_shown else tell
 
 
-@contextmanager
-def count_bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show how many things are done, how fast, and the time that is left; yields the function to update it.
+class _Left(TimeRemainingColumn):
+    """The time that is left; nothing as soon as what is done now takes longer than what was done before."""
 
-    That is a function of (done, total, what comes next or was just done). What was done before the bar is
-    not counted into the rate.
+    def render(self, task: Task) -> Text:
+        late = task.get_time() - task.fields["since"] > 1 + 2 / (task.speed or math.inf)
+        return Text("") if late else super().render(task)
 
-    Nothing is shown if stderr is no terminal.
+
+class _Announcement:
+    """Says once that kernels are compiled; on a terminal, a bar follows how far they are."""
+
+    def __init__(self, bar: CountBar) -> None:
+        self.follow = bar.follow
+        self._is_shown = bar.is_shown
+
+    def __call__(self, line: str) -> None:
+        if not self._is_shown:
+            remark(line)
+
+
+class CountBar:
+    """Shows how many things are done, and below that which kernels are compiled meanwhile.
+
+    It is called with (done, total, what comes next or was just done). What was done before the bar is not
+    counted into the rate. As an argument `announce` of `allocsolve.bench.run` it shows kernels as a bar; or
+    as one line, where stderr is no terminal.
     """
+
+    def __init__(self, bar: Progress, what: str) -> None:
+        self._bar = bar
+        self.is_shown = not bar.disable
+        self._task = bar.add_task(visible(what), total=None, since=0.0)
+        self._kernels = bar.add_task("", total=None, since=0.0, visible=False)
+        self._started = False
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        """Show what is done."""
+        if not self._started:  # rows of an earlier run took no time in this one
+            self._bar.reset(self._task, completed=done, total=total)
+            self._started = True
+        since = self._bar.get_time()
+        self._bar.update(self._task, completed=done, total=total, description=visible(what), since=since)
+
+    @property
+    def announce(self) -> _Announcement:
+        """What is told of kernels that are compiled."""
+        return _Announcement(self)
+
+    def follow(self, line: str) -> None:
+        """Show how far kernels are: a line of `allocsolve.registry.ready`, empty when they are done."""
+        count = re.search(r"(\d+) of (\d+) functions", line)
+        begun, functions = map(int, count.groups()) if count else (0, None)
+        what = visible(line.partition(";")[0])
+        bar, since = self._bar, self._bar.get_time()
+        bar.update(self._kernels, completed=begun, total=functions, visible=bool(line), since=since)
+        bar.update(self._kernels, description=what)
+
+
+@contextmanager
+def count_bar(what: str) -> Iterator[CountBar]:
+    """Show how many things are done, how fast, and the time that is left; not if stderr is no terminal."""
     text = TextColumn("{task.description}", markup=False)
-    left = TimeRemainingColumn(compact=True)
-    bar = _progress(text, BarColumn(), MofNCompleteColumn(), _Rate(), TimeElapsedColumn(), left)
-    task = bar.add_task(visible(what), total=None)
-    started = False
-
-    def update(done: int, total: int, what: str) -> None:
-        nonlocal started
-        if not started:  # rows of an earlier run took no time in this one
-            bar.reset(task, completed=done, total=total)
-            started = True
-        bar.update(task, completed=done, total=total, description=visible(what))
-
+    bar = _progress(
+        text, BarColumn(), MofNCompleteColumn(), _Rate(), TimeElapsedColumn(), _Left(compact=True)
+    )
+    counted = CountBar(bar, what)
     with _shown(bar):
-        yield update
+        yield counted
 
 
 @contextmanager

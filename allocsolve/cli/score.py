@@ -13,6 +13,7 @@ from allocsolve.bench.runs.given import given_answer
 from allocsolve.bench.scores.catalogue import Catalogue
 from allocsolve.cli.figures import check_figures, figure_files
 from allocsolve.cli.files import check_outputs, check_writable, failure_fields, failure_lines, make_folder
+from allocsolve.cli.options import settings_of
 from allocsolve.cli.output import count_bar, remark, say, show_table, write_json
 from allocsolve.cli.study import Reused, keys_again, selected, struck_out, with_resume_hint
 from allocsolve.errors import FormatError, InvalidOption, UnknownName
@@ -45,7 +46,7 @@ def score(args: argparse.Namespace) -> int:
     described = {solver.name: solver for solver in bench.describe(_named(args), [args.objective])}
     families = _families(args, described.values())
     problems = [
-        (suite, with_settings(problem, dict(args.set), source, tighten=True))
+        (suite, with_settings(problem, settings_of(args), source, tighten=True))
         for name in args.files
         for suite, source, problem in _chosen(list(bench.problems_of(name)), families)
     ]
@@ -80,13 +81,10 @@ def score(args: argparse.Namespace) -> int:
                 executor=cells,
                 policy_seconds=args.policy_seconds,
                 progress=progress,
-                announce=remark,
+                announce=progress.announce,
             )
-    known = with_library(replace(stated, suites={task.key.digest: task.suites for task in tasks}))
-    bench.export(records, table, known)
-    if args.latex is not None:
-        _write_latex(args.latex, records, known)
-    drawn = _figures(args, rows, records, known)
+        known = with_library(replace(stated, suites={task.key.digest: task.suites for task in tasks}))
+        drawn = _written(args, table, records, known, store)
     tidy = bench.gap_rows(records, known) if args.json else ()
     counting, known, contradictions = consistent(records, known)
     scores, best_by_digest = bench.solver_scores(counting, known), bench.best(counting, known)
@@ -129,32 +127,47 @@ def score(args: argparse.Namespace) -> int:
             f"{f'{verified} of these verified, ' if verified else ''}the others as claimed by a solver"
             f"{' or stated by a suite' if bounds_stated else ''}.",
             *filter(None, [stated_remark(best_by_digest.values(), "these runs")]),
-            f"Records: {rows}, CSV: {table}{'' if args.latex is None else f', LaTeX: {args.latex}'}",
+            f"Records: {rows}, CSV: {table}"
+            if rows
+            else "Records are not kept: --out DIR keeps them, and a table of them.",
+            *([f"LaTeX: {args.latex}"] if args.latex else []),
             *([f"{counted(len(drawn), 'figure')}: {args.figures}"] if args.figures else []),
         )
     return 1 if failed or contradictions else 0
 
 
-def _outputs(args: argparse.Namespace) -> tuple[Path, Path]:
-    """Return the files of the records and of the table, both of which can be written."""
-    check_outputs(args.latex, inputs=args.answers, force=args.force)
+def _outputs(args: argparse.Namespace) -> tuple[Path | None, Path | None]:
+    """Return the files of the records and of the table, if they are asked for; all files can be written."""
+    check_outputs(args.latex, inputs=args.solution, force=args.force)
     check_figures(args, force=True)  # as the table, they are those of the last call
+    if args.out is None:
+        return None, None
     make_folder(args.out)
     check_writable(args.out / "scores.csv")
     return args.out / "records.sqlite", args.out / "scores.csv"
 
 
-def _figures(args: argparse.Namespace, rows: Path, records: Sequence[Record], known: Catalogue) -> list[Path]:
+def _written(
+    args: argparse.Namespace,
+    table: Path | None,
+    records: Sequence[Record],
+    known: Catalogue,
+    store: bench.RecordStore,
+) -> list[Path]:
+    """Write the tables and figures that are asked for, and return the files of the figures."""
+    if table is not None:
+        bench.export(records, table, known)
+    if args.latex is not None:
+        _write_latex(args.latex, records, known)
     if args.figures is None:
         return []
-    with bench.RecordStore(rows, read_only=True, tell=remark) as store:
-        return figure_files(args, report.examine(records, catalogue=known), store)
+    return figure_files(args, report.examine(records, catalogue=known), store)
 
 
 def _named(args: argparse.Namespace) -> list[str]:
     """Return the names of the solvers."""
-    if not args.solvers and not args.answers:
-        raise InvalidOption("nothing to compare: name --solvers, --answers or both")
+    if not args.solvers and not args.solution:
+        raise InvalidOption("nothing to compare: name --solvers, --solution or both")
     return [*args.solvers, *([args.baseline] if args.baseline else [])]
 
 
@@ -163,13 +176,13 @@ def _answers(args: argparse.Namespace, problems: Sequence[Problem]) -> list[Give
 
     Raises `InvalidOption` if it is not clear which problem they answer, or there is nothing to tolerate.
     """
-    if not args.answers:
+    if not args.solution:
         if args.tolerance:
-            raise InvalidOption("--tolerance is for --answers: what solvers answer is judged exactly")
+            raise InvalidOption("--tolerance is for --solution: what solvers return is judged exactly")
         return []
     if len(problems) != 1:
-        raise InvalidOption(f"--answers are of one problem, not of {len(problems)}")
-    return [given_answer(path, problems[0], tolerance=args.tolerance, tell=remark) for path in args.answers]
+        raise InvalidOption(f"--solution is for one problem, not for {len(problems)}")
+    return [given_answer(path, problems[0], tolerance=args.tolerance, tell=remark) for path in args.solution]
 
 
 def _families(args: argparse.Namespace, solvers: Collection[Description]) -> list[AnyFamily]:
@@ -374,7 +387,7 @@ def gate(args: argparse.Namespace) -> int:
         check_writable(Path(options["baseline"]))
     with count_bar("gate") as progress, bench.open_executor("local", jobs=1) as cells:
         report = bench.run_gate(
-            **options, update=args.update, executor=cells, progress=progress, announce=remark
+            **options, update=args.update, executor=cells, progress=progress, announce=progress.announce
         )
     if args.json:
         fields = {name: getattr(report, name) for name in report.__dataclass_fields__}

@@ -14,6 +14,16 @@ from allocsolve.model.options import Within, resolve
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+#: What the options of parameters are called that would have the name of another thing, or another name.
+_OPTIONS: Final = {
+    "num_nodes": "nodes",
+    "nodes": "job_nodes",
+    "peak": "job_nodes",
+    "num_jobs": "num_jobs",
+    "runtime": "duration",
+    "model": "kind",
+    "stream": "kind",
+}
 #: The section of a docstring that says what the parameters are, up to the next section.
 _PARAMETERS: Final = re.compile(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n---|\Z)", re.MULTILINE | re.DOTALL)
 
@@ -69,8 +79,9 @@ def named_by_option(message: str, function: Callable[..., Any]) -> str:
 
 
 def _option(name: str) -> str:
-    """Return what the option of a parameter is called: nodes of a cluster are not those of a job."""
-    return "--" + (name if name == "num_nodes" else name.removeprefix("num_")).replace("_", "-")
+    """Return what the option of a parameter is called: one word for one thing in all commands."""
+    known = _OPTIONS.get(name, name.removeprefix("num_"))
+    return f"--{known.replace('_', '-')}"
 
 
 def _made(hint: Any, default: Any) -> dict[str, Any]:  # noqa: ANN401 - any type, and a value of it

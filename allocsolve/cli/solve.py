@@ -8,11 +8,12 @@ import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocsolve import instances, judge, registry
-from allocsolve.cli.convert import certified, check_exports, earlier_of, export_paths, write_exports
+from allocsolve.cli import options as opt
+from allocsolve.cli.claims import check_claims
+from allocsolve.cli.convert import certified, earlier_of
 from allocsolve.cli.files import check_outputs, problem_from, source_name
 from allocsolve.cli.output import (
     compile_bar,
-    plain,
     remark,
     say,
     show_fields,
@@ -26,10 +27,11 @@ from allocsolve.errors import AllocsolveError, FormatError, InvalidAnswer, Inval
 from allocsolve.families import family_of, with_settings
 from allocsolve.model import Budget, Limit, terms
 from allocsolve.pictures.chart import counted, percent, short_number, time_text
+from allocsolve.report.plain import plain
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from allocsolve.families import AnyFamily
     from allocsolve.instances import Proof
@@ -50,15 +52,13 @@ _STOPPED = {
 def solve(args: argparse.Namespace) -> int:
     """Solve one problem, have the judge confirm the answer, show and write it."""
     source = source_name(args.file)
-    written = [args.out, args.certificate, args.plot, *export_paths(args).values()]
-    check_outputs(*written, inputs=[args.file, *args.start], force=args.force)
+    inputs = [args.file, *args.start]
+    check_outputs(args.out, args.certificate, args.plot, inputs=inputs, force=args.force)
     stored = problem_from(args.file)
-    problem = with_settings(stored, dict(args.set), source, tighten=True)
+    problem = with_settings(stored, opt.settings_of(args), source, tighten=True)
     family = family_of(problem)
     args.objective = family.parse_objective(args.objective)
-    check_exports(args, problem)
-    if args.plot is not None and (reason := family_of(problem).view.undrawable(problem)):
-        raise InvalidOption(f"--plot: {reason}")
+    _check_plot(args, problem)
     budget = {"seconds": args.seconds, "workers": args.workers, "seed": args.seed}
     args.solver = registry.canonical_name(args.solver)
     solver = registry.make_solver(args.solver, problem, args.objective)
@@ -108,9 +108,17 @@ def _write(
     if args.out is not None:
         instances.write_solution(args.out, stored, result.answer, meta)
     if args.plot is not None:
-        picture = str(family_of(problem).view.plot(problem, result.answer))
-        args.plot.write_text(picture, encoding="utf-8")
-    write_exports(args, problem, result.answer)
+        _plot(args, problem, result.answer)
+
+
+def _check_plot(args: argparse.Namespace, problem: Problem) -> None:
+    if args.plot is not None and (reason := family_of(problem).view.undrawable(problem)):
+        raise InvalidOption(f"--plot: {reason}")
+
+
+def _plot(args: argparse.Namespace, problem: Problem, answer: Answer) -> None:
+    picture = str(family_of(problem).view.plot(problem, answer))
+    args.plot.write_text(picture, encoding="utf-8")
 
 
 def _claims(args: argparse.Namespace, result: Result[Any]) -> dict[str, object]:
@@ -148,7 +156,7 @@ def _show(
         say("")
         show_fields(view.metric_fields(problem, measures))
         show_lines(view.terminal_picture(problem, result.answer, terminal_width()))
-    asked = {"solution": args.out, "plot": args.plot, **export_paths(args)}
+    asked = {"solution": args.out, "plot": args.plot}
     written = [(what, path, "solution" if measures is None else "") for what, path in asked.items() if path]
     if args.certificate is not None:
         written.append(("certificate", args.certificate, "" if result.certificate else "certificate"))
@@ -187,17 +195,19 @@ def _values(
 
 def check(args: argparse.Namespace) -> int:
     """Judge a solution; the exit status says whether it is feasible, and optimal if a proof is given."""
-    inputs = [args.file, args.solution, *([args.proof] if args.proof else [])]
-    check_outputs(*export_paths(args).values(), inputs=inputs, force=args.force)
+    if args.claims:
+        return check_claims(args)
+    inputs = [args.file, args.solution, *([args.certificate] if args.certificate else [])]
     check_proof_options(args, inputs)
     problem = problem_from(args.file)
-    check_exports(args, problem)
-    answer, proof = instances.read_outcome(args.solution, problem)
-    beside = None if args.proof is None else instances.read_certificate(args.proof, problem)
-    problem = with_settings(problem, dict(args.set), source_name(args.file))
+    _check_plot(args, problem)
+    answer, proof = instances.read_outcome(args.solution, problem, tell=remark)
+    beside = None if args.certificate is None else instances.read_certificate(args.certificate, problem)
+    problem = with_settings(problem, opt.settings_of(args), source_name(args.file))
     if proof is not None:
-        if beside is not None:
-            raise InvalidOption(f"--proof: {args.solution} is no solution")
+        if beside is not None or args.plot is not None:
+            option = "--plot" if beside is None else "--certificate"
+            raise InvalidOption(f"{option}: {args.solution} is a certificate, not a solution")
         return _check_certificate(args, problem, proof)
     if beside is None:
         refuse_proof(args)
@@ -210,30 +220,36 @@ def check(args: argparse.Namespace) -> int:
     except InvalidAnswer as error:  # numbers too large to be added up, or no metrics of such an answer
         faults = faults or (str(error),)
     standing = None if beside is None else _standing(args, problem, beside, None if faults else answer)
-    written = write_exports(args, problem, answer)
+    if args.plot is not None:
+        _plot(args, problem, answer)
     status = 1 if faults or (standing is not None and not standing.proven) else 0
     if args.json:
         features = family_of(problem).features(problem)
         proven = {} if standing is None else standing.fields
         judged = {"feasible": not faults, "tolerance_s": args.tolerance}
         write_json({**judged, **features, "violations": faults, "metrics": measures, **proven})
-        return status
-    within = f" within {args.tolerance:g} s" if args.tolerance else ""
-    if faults:
-        say(f"not feasible{within}, {counted(len(faults), 'violation')}:")
-        say(*(f"  {violation}" for violation in faults[:VIOLATIONS_SHOWN]))
-        if len(faults) > VIOLATIONS_SHOWN:
-            say(f"  and {len(faults) - VIOLATIONS_SHOWN} more (all of them with --json)")
-        say(*_rounded(args, problem, answer))
     else:
-        say(f"feasible{within} ({family_of(problem).view.describe(problem)})")
-    if standing is not None:
-        say(*standing.lines)
-    if measures is not None:
-        say("")
-        show_fields(family_of(problem).view.metric_fields(problem, measures))
-    say(*(f"{what} written to {path}" for what, path in written))
+        say(*_verdict(args, problem, answer, faults), *(standing.lines if standing is not None else ()))
+        if measures is not None:
+            say("")
+            show_fields(family_of(problem).view.metric_fields(problem, measures))
+        say(*([f"plot written to {args.plot}"] if args.plot else []))
     return status
+
+
+def _verdict(
+    args: argparse.Namespace, problem: Problem, answer: Answer | None, faults: Sequence[str]
+) -> Iterator[str]:
+    """Yield what is said of a solution and its violations."""
+    within = f" within {args.tolerance:g} s" if args.tolerance else ""
+    if not faults:
+        yield f"feasible{within} ({family_of(problem).view.describe(problem)})"
+        return
+    yield f"not feasible{within}, {counted(len(faults), 'violation')}:"
+    yield from (f"  {violation}" for violation in faults[:VIOLATIONS_SHOWN])
+    if len(faults) > VIOLATIONS_SHOWN:
+        yield f"  and {len(faults) - VIOLATIONS_SHOWN} more (all of them with --json)"
+    yield from _rounded(args, problem, answer)
 
 
 def _rounded(args: argparse.Namespace, problem: Problem, answer: Answer | None) -> Iterator[str]:
@@ -258,7 +274,7 @@ class _Standing(NamedTuple):
 def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: Answer | None) -> _Standing:
     """Hold an answer, None if it is not feasible, to the bound that the judge recomputes."""
     family, name = family_of(problem), proof.objective[0]
-    bound = terms(certified(args.proof, problem, proof.certificate, proof.objective))[0]
+    bound = terms(certified(args.certificate, problem, proof.certificate, proof.objective))[0]
     fields = {"objective_name": ",".join(proof.objective), "certified_bound": bound}
     text = f"certified: {name} is at least {family.term(name).with_unit(short_number(bound))}"
     confirmed, lines = confirm(args, problem, proof, bound, answer)
@@ -273,7 +289,7 @@ def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: 
     is_off = args.tolerance > 0 and bool(judge.violations(problem, answer))
     if bound > first and not (met or is_off):
         msg = f"proves that {name} is at least {bound}, {args.solution} has {first}"
-        raise FormatError(str(args.proof), [msg])
+        raise FormatError(str(args.certificate), [msg])
     proven = met and len(proof.objective) == 1 and not is_off
     shown = family.term(name).with_unit(short_number(first))
     if proven:
@@ -290,8 +306,6 @@ def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: 
 def _check_certificate(args: argparse.Namespace, problem: Problem, proof: Proof) -> int:
     """Show the bound that the judge recomputes."""
     bound = certified(args.solution, problem, proof.certificate, proof.objective)
-    if paths := export_paths(args):
-        raise InvalidOption(f"--{next(iter(paths))}: {args.solution} is no solution")
     confirmed, lines = confirm(args, problem, proof, bound, None)
     if args.json:
         fields = {**family_of(problem).features(problem), "objective_name": ",".join(proof.objective)}

@@ -1,4 +1,4 @@
-"""The commands on solvers: list them, compile what they need, check what schedules claim to be."""
+"""The commands on solvers: list them, compile what they need."""
 
 from __future__ import annotations
 
@@ -13,21 +13,10 @@ from os import cpu_count
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from allocsolve.cli.files import check_outputs, problem_from, source_name
-from allocsolve.cli.output import (
-    count_bar,
-    plain,
-    remark,
-    say,
-    show_fields,
-    show_table,
-    terminal_width,
-    write_json,
-)
+from allocsolve.cli.output import count_bar, say, show_fields, show_table, terminal_width, write_json
 from allocsolve.cli.signatures import meanings
-from allocsolve.errors import InvalidOption, PluginError, SolverUnavailable
-from allocsolve.families import families, family_of, unusable_families
-from allocsolve.instances import read_solution
+from allocsolve.errors import PluginError, SolverUnavailable
+from allocsolve.families import families, unusable_families
 from allocsolve.pictures.chart import counted, time_text
 from allocsolve.registry import solver_options
 from allocsolve.registry.names import value_text
@@ -85,8 +74,8 @@ class Page(NamedTuple):
 
 def solvers(args: argparse.Namespace) -> int:
     """List the registered solvers, then those of other distributions (which imports these), or show one."""
-    if args.name is None:
-        _list(as_json=args.json)
+    if args.name is None or args.name in {family.kind for family in families()}:
+        _list(args.name, as_json=args.json)
         return 0
     pages = list(_pages(args.name))
     if args.json:
@@ -99,16 +88,18 @@ def solvers(args: argparse.Namespace) -> int:
     return 0
 
 
-def _list(*, as_json: bool) -> None:
+def _list(kind: str | None, *, as_json: bool) -> None:
     from allocsolve.registry import solver_rows  # noqa: PLC0415 - loaded when the command runs
 
+    listed = [family for family in families() if kind in (None, family.kind)]
     rows = [Row(row.name, family.kind, row.method, row.summary) for family, row in solver_rows()]
     rows += _plugin_rows()
     rows += [Row("-", kind, "family", f"unusable, {why}") for kind, why in unusable_families().items()]
+    rows = [row for row in rows if kind in (None, row.kind)]
     if as_json:
         aliases = [
             AliasRow(name, family.kind, text)
-            for family in families()
+            for family in listed
             for alias in family.aliases
             for name, text in alias.expanded()
         ]
@@ -117,9 +108,10 @@ def _list(*, as_json: bool) -> None:
     origins = (f"{row.distribution}: " if row.distribution else "" for row in rows)
     shown = [(*row[:3], origin + row.summary) for row, origin in zip(rows, origins, strict=True)]
     show_table(("solver", "kind", "method", "summary"), shown, texts=(0, 1, 2, 3))
-    patterns = [(family, alias) for family in families() for alias in family.aliases]
+    patterns = [(family, alias) for family in listed for alias in family.aliases]
     say("")
-    _show_aliases([_pattern(family, alias) for family, alias in patterns])
+    if patterns:
+        _show_aliases([_pattern(family, alias) for family, alias in patterns])
     words = {word.upper(): values for _, alias in patterns for word, values in alias.words.items()}
     say("", *(f"{word}: {', '.join(values)}" for word, values in words.items()))
     say("`allocsolve solvers NAME` shows the options of one, which names take in parentheses.")
@@ -146,8 +138,15 @@ def _plugin_rows() -> Iterator[Row]:
         except PluginError as error:
             yield Row(name, "-", "plug-in", f"unusable, {error}", source)
             continue
-        summary = _documentation(solver).splitlines()[0]
+        summary = _documentation(_written(solver)).splitlines()[0]
         yield from (Row(name, family.kind, "plug-in", summary, source) for family in solved)
+
+
+def _written(solver: Any) -> Any:  # noqa: ANN401 - any solver
+    """Return what the author of a plug-in has written: the policy of a solver that runs one."""
+    from allocsolve.simulation.compiled import PolicySolver  # noqa: PLC0415 - imports numba
+
+    return solver.policy if isinstance(solver, PolicySolver) else solver
 
 
 def _documentation(solver: Any) -> str:  # noqa: ANN401 - any solver
@@ -167,7 +166,9 @@ def _pages(name: str) -> Iterator[Page]:
         row = registry.solver_row(name, family)
         default: Any
         if row is None:
-            method, default, stands_for, aliases = "plug-in", type(solver), name, []
+            solver = _written(solver)
+            default = solver if isinstance(solver, type) else type(solver)
+            method, stands_for, aliases = "plug-in", name, []
         else:
             method, default, stands_for = row.method, row.load(), canonical(row, solver)
             named = (a for a in family.aliases if a.stands_for.partition("(")[0].strip() == row.name)
@@ -207,49 +208,6 @@ def _show(page: Page) -> None:
     if page.aliases:
         say("")
         _show_aliases(page.aliases)
-
-
-def conformance(args: argparse.Namespace) -> int:
-    """Name the first breach of each claim; the exit status says whether all hold."""
-    check_outputs(args.picture, inputs=[args.file, args.schedule], force=args.force)
-    problem = problem_from(args.file)
-    family = family_of(problem)
-    claims = family.claims
-    if claims is None:
-        having = ", ".join(each.kind for each in families() if each.claims is not None)
-        msg = f"only answers of the family {having} have claims, this is of the family {family.kind}"
-        raise InvalidOption(f"{source_name(args.file)}: {msg}")
-    answer = read_solution(args.schedule, problem, tell=remark)
-    fields, missing = claims.left_out(problem, answer)
-    found = claims.breaches(problem, answer, args.claims, tolerance=args.tolerance)
-    breaches = {breach.claim: breach for breach in found}
-    first = min(breaches.values(), key=lambda breach: breach.at, default=None)
-    drawn = args.picture is not None and first is not None
-    if drawn:
-        args.picture.write_text(str(claims.picture(problem, answer, first)), encoding="utf-8")
-    if args.json:
-        rows = {claim: plain(breaches.get(claim)) for claim in args.claims}
-        document = {"holds": not breaches, "tolerance_s": args.tolerance, **fields, "breaches": rows}
-        write_json(document)
-        return 1 if breaches else 0
-    within = f" within {args.tolerance:g} s" if args.tolerance else ""
-    show_fields(
-        (claim, f"broken: {breaches[claim].message}" if claim in breaches else "holds")
-        for claim in args.claims
-    )
-    say("")
-    if missing:
-        say(missing)
-    if breaches:
-        verb = "does" if len(breaches) == 1 else "do"
-        say(f"{len(breaches)} of {counted(len(args.claims), 'claim')} {verb} not hold{within}")
-    else:
-        say(f"all hold{within} ({family.view.describe(problem)})")
-    if args.picture is not None:
-        say(
-            f"picture written to {args.picture}" if drawn else f"no breach, so {args.picture} was not written"
-        )
-    return 1 if breaches else 0
 
 
 def warm(args: argparse.Namespace) -> int:

@@ -20,6 +20,7 @@ from allocsolve.cli.files import (
     made_by,
     write_texts,
 )
+from allocsolve.cli.options import FAILED, outputs
 from allocsolve.cli.output import count_bar, remark, say, write_json
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.pictures.chart import counted
@@ -34,11 +35,13 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def with_resume_hint(store: RecordStore, path: Path) -> Iterator[None]:
-    """Have an interrupt say how many records are in the file."""
+def with_resume_hint(store: RecordStore, path: Path | None) -> Iterator[None]:
+    """Have an interrupt say how many records are in the file; None if they are in memory only."""
     try:
         yield
     except KeyboardInterrupt:
+        if path is None:
+            raise KeyboardInterrupt("nothing was kept: --out DIR keeps what is done") from None
         standing = f"{counted(len(store), 'record')} in {path}, the same command goes on from there"
         raise KeyboardInterrupt(standing if len(store) else "nothing was recorded yet") from None
 
@@ -50,7 +53,7 @@ class Reused:
     """
 
     def __init__(
-        self, tasks: Sequence[Task], store: RecordStore, path: Path, again: Collection[RecordKey]
+        self, tasks: Sequence[Task], store: RecordStore, path: Path | None, again: Collection[RecordKey]
     ) -> None:
         self._path, self._total = path, len(tasks)
         keys = {task.key for task in tasks if task.key in store} - {*again}
@@ -73,7 +76,9 @@ class Reused:
 
 def keys_again(args: argparse.Namespace, tasks: Sequence[Task], store: RecordStore) -> set[RecordKey]:
     """Return the keys of the runs that a command is asked to make again."""
-    return again(tasks, store, solvers=args.rerun, failed=args.retry_failed)
+    return again(
+        tasks, store, solvers=[name for name in args.rerun if name != FAILED], failed=FAILED in args.rerun
+    )
 
 
 def run_study(args: argparse.Namespace) -> int:
@@ -88,7 +93,7 @@ def run_study(args: argparse.Namespace) -> int:
         if reused.line and not args.json:
             say(reused.line)
         with (
-            bench.open_executor(args.executor, args.jobs) as executor,
+            bench.open_executor(args.executor, args.parallel) as executor,
             with_resume_hint(store, path),
             count_bar("starting") as progress,
         ):
@@ -100,7 +105,7 @@ def run_study(args: argparse.Namespace) -> int:
                 memory_mb=study.memory_mb,
                 policy_seconds=study.policy_seconds,
                 progress=progress,
-                announce=remark,
+                announce=progress.announce,
             )
         keys = {task.key for task in tasks}
         records = [record for record in store if record.value is None and record.key in keys]
@@ -210,21 +215,22 @@ def merge_studies(args: argparse.Namespace) -> int:
 
 def report_study(args: argparse.Namespace) -> int:
     """Write the report of a study; the exit status says whether its records contradict each other."""
-    check_outputs(args.out, args.markdown, inputs=[args.study], force=args.force)
+    page, markdown = outputs(args.out, ".md")
+    check_outputs(page, markdown, inputs=[args.study], force=args.force)
     check_figures(args, force=args.force)
     for file in sorted(args.latex.glob("*.tex")) if args.latex is not None else ():
         check_absent(file, force=args.force)
     with bench.RecordStore(args.study, read_only=True, tell=remark) as store:
         records, catalogue = selected(args, store, store.catalogue())
         findings = report.examine(records, title=args.study.stem, catalogue=catalogue, made=made_by(args))
-        write_report(store, findings, args.out, table=args.markdown)
+        write_report(store, findings, page, table=markdown)
         drawn = figure_files(args, findings, store)
     tables = [] if args.latex is None else write_texts(report.latex(findings), args.latex, ".tex")
     if args.json:
         write_json(
             {
-                "report": args.out,
-                "markdown": args.markdown,
+                "report": page,
+                "markdown": markdown,
                 "figures": drawn,
                 "latex": tables,
                 "records": len(findings.records),
@@ -238,8 +244,8 @@ def report_study(args: argparse.Namespace) -> int:
     else:
         say(*map(struck_out, findings.contradictions))
         say(*findings.headlines)
-        say(f"Report of {counted(len(findings.records), 'record')}: {args.out}")
-        say(*([f"Tables: {args.markdown}"] if args.markdown else []))
+        made = [f"Report of {counted(len(findings.records), 'record')}: {page}"] if page else []
+        say(*made, *([f"Tables: {markdown}"] if markdown else []))
         say(*([f"{counted(len(drawn), 'figure')}: {args.figures}"] if args.figures else []))
         say(*([f"{counted(len(tables), 'LaTeX table')}: {args.latex}"] if args.latex else []))
     return 1 if findings.contradictions else 0
@@ -250,8 +256,9 @@ def struck_out(contradiction: Contradiction) -> str:
     return f"{contradiction}; {counted(len(contradiction.struck), 'record')} struck out"
 
 
-def write_report(study: StudyRecords, findings: Findings, out: Path, *, table: Path | None) -> None:
-    """Write a report as an HTML page, and as Markdown if asked for."""
-    out.write_text(report.html(findings, study), encoding="utf-8", errors="replace")
+def write_report(study: StudyRecords, findings: Findings, out: Path | None, *, table: Path | None) -> None:
+    """Write a report as an HTML page, as Markdown, or both."""
+    if out is not None:
+        out.write_text(report.html(findings, study), encoding="utf-8", errors="replace")
     if table is not None:
         table.write_text(report.markdown(findings), encoding="utf-8", errors="replace")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def check_proof_options(args: argparse.Namespace, inputs: list[str | Path]) -> None:
     """Refuse an export that cannot be written, and a program that is not there, before anything is read."""
-    check_outputs(args.export, inputs=inputs, force=args.force)
+    check_outputs(args.out, args.plot, inputs=inputs, force=args.force)
     if args.verified:
         require_checker()
     if args.cross_check is not None:
@@ -49,23 +49,23 @@ def _write_proof(
     args: argparse.Namespace, problem: Problem, proof: Proof, bound: Value, answer: Answer | None
 ) -> tuple[dict[str, object], list[str]]:
     """Write what the verified checker reads, and ask it; return what it has verified, and lines on both."""
-    if args.export is None and not args.verified:
+    if args.out is None and not args.verified:
         return {}, []
     term = proof.objective[0]
     text = proof_text(problem, proof.certificate, term, terms(bound)[0], answer)
     lines = []
     if text.nothing_counts:
-        if args.export is not None:
-            msg = f"--export: {text.nothing_counts}, so the bound is 0 and there is no proof"
+        if args.out is not None:
+            msg = f"--out: {text.nothing_counts}, so the bound is 0 and there is no proof"
             raise UnsupportedProblem(msg)
         said = f"nothing to verify: {text.nothing_counts}, so the bound is 0"
         return {"verified_bound": None, "nothing_counts": text.nothing_counts}, [said]
-    if args.export is not None:
-        args.export.write_text(text.problem + text.proof, encoding="ascii")
-        lines.append(f"proof written to {args.export}")
+    if args.out is not None:
+        args.out.write_text(text.problem + text.proof, encoding="ascii")
+        lines.append(f"proof written to {args.out}")
     if not args.verified:
         return {}, lines
-    source = str(args.proof or args.solution)
+    source = str(args.certificate or args.solution)
     verified = ask_checker(source, text, term, terms(bound)[0])
     relation = "is" if verified.is_least else "is at least"
     foreign = [f"confirmed: {FOREIGN} accepts the refutation, too"] if verified.is_confirmed else []
@@ -93,7 +93,7 @@ def _cross_check(
     is_found = family.rules.finds_below(problem, term, least, args.cross_check)
     if is_found:
         msg = f"the judge accepts it, {PACKAGE} finds an answer with a {shown}"
-        raise FormatError(str(args.proof or args.solution), [msg])
+        raise FormatError(str(args.certificate or args.solution), [msg])
     fields: dict[str, object] = {"cross_checked": is_found is False}
     if is_found is None:
         return fields, [f"not cross-checked: {PACKAGE} has not finished within {args.cross_check:g} s"]
@@ -102,12 +102,12 @@ def _cross_check(
 
 def refuse_proof(args: argparse.Namespace) -> None:
     """Refuse to export or confirm what is no certificate."""
-    if args.export is not None or args.verified or args.cross_check is not None:
-        msg = f"{_option(args)}: {args.solution} is no certificate; --proof names the one that belongs to it"
+    if args.out is not None or args.verified or args.cross_check is not None:
+        msg = f"{_option(args)}: {args.solution} is not a certificate; --certificate names one"
         raise InvalidOption(msg)
 
 
 def _option(args: argparse.Namespace) -> str:
-    if args.export is not None:
-        return "--export"
+    if args.out is not None:
+        return "--out"
     return "--verified" if args.verified else "--cross-check"

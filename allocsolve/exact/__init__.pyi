@@ -3,8 +3,10 @@ from .evolution.cpsat import EvolutionCpSat as EvolutionCpSat
 from .evolution.lns import EvolutionLns as EvolutionLns
 from .evolution.milp import EvolutionMilp as EvolutionMilp
 from .evolution.relaxation import pairs_relaxation as pairs_relaxation
-from .partition.boxes import cheapest_box as cheapest_box
-from .partition.branch_and_bound import PartitionBranchAndBound as PartitionBranchAndBound
+from .partition.branch_and_bound import (
+    PartitionBranchAndBound as PartitionBranchAndBound,
+    cheapest_box as cheapest_box,
+)
 from .partition.cpsat import PartitionCpSat as PartitionCpSat
 from .partition.milp import PartitionMilp as PartitionMilp
 from .placement.cpsat import PlacementCpSat as PlacementCpSat

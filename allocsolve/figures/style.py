@@ -91,15 +91,18 @@ def style() -> Iterator[None]:
 def drawn(ax: Axes | Figure | None, width: float, height: float) -> Iterator[Axes]:
     """Yield the axes to draw into: those of others, or new ones in a figure of this size in inches."""
     with style():
-        from matplotlib import figure, pyplot as plt  # noqa: PLC0415 - an optional dependency
-    if not isinstance(ax, figure.Figure | None):
+        from matplotlib import figure  # noqa: PLC0415 - an optional dependency
+    if ax is not None and not isinstance(ax, figure.Figure):
         yield ax
         return
     with style():
-        whole = plt.figure() if ax is None else ax
-        whole.set_size_inches(width, height)
-        whole.set_layout_engine("constrained")
-        axes = whole.add_subplot()
+        if ax is None:
+            from matplotlib import pyplot as plt  # noqa: PLC0415 - it looks for a screen
+
+            ax = plt.figure()
+        ax.set_size_inches(width, height)
+        ax.set_layout_engine("constrained")
+        axes = ax.add_subplot()
         axes.tick_params(labelsize=LETTERS_PT, width=0.6, length=2.5)
         yield axes
 

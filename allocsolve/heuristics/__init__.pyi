@@ -57,8 +57,12 @@ from .placement.kueue import (
 )
 from .placement.lowest_switch import LowestSwitch as LowestSwitch, lowest_switch as lowest_switch
 from .placement.pbs import PbsPlacement as PbsPlacement, pbs_placement as pbs_placement
-from .placement.slurm_block import SlurmBlock as SlurmBlock, slurm_block as slurm_block
-from .placement.slurm_tree import SlurmTree as SlurmTree, slurm_tree as slurm_tree
+from .placement.slurm import (
+    SlurmBlock as SlurmBlock,
+    SlurmTree as SlurmTree,
+    slurm_block as slurm_block,
+    slurm_tree as slurm_tree,
+)
 from .placement.spur import Spur as Spur, spur as spur
 from .placement.volcano import Volcano as Volcano, volcano as volcano
 from .reservation.admission import Admission as Admission, Static as Static, admit as admit

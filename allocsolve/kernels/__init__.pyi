@@ -1,8 +1,9 @@
-from .cache import clear_kernels as clear_kernels, kernel_folder as kernel_folder
-from .compilations import (
+from .cache import (
     Compilation as Compilation,
+    clear_kernels as clear_kernels,
     compilation as compilation,
     compilations as compilations,
+    kernel_folder as kernel_folder,
     loaded_kernels as loaded_kernels,
 )
 from .jit import allocating_kernel as allocating_kernel, inner_kernel as inner_kernel, kernel as kernel

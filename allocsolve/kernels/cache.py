@@ -1,15 +1,23 @@
 """Machine code on disk, named by the digest of all that it was made from: it cannot be stale.
 
 A file holds the code of one entry kernel for one signature. Its name has the digest of what the kernel is
-made of (`allocsolve.kernels.sources`), the types of its arguments, how kernels are compiled, versions,
-processor and settings. There is no index, no time stamp and no path: a folder that CI restores, another
-checkout or a new installation of the same sources is as good. Processes that need the same code at the same
-time wait for the first of them.
+made of (`Source`), the types of its arguments, how kernels are compiled, versions, processor and settings.
+There is no index, no time stamp and no path: a folder that CI restores, another checkout or a new
+installation of the same sources is as good. Processes that need the same code at the same time wait for the
+first of them.
+
+Two kernels with the same source, which is a text, have the same machine code. The text is the byte code, the
+options and the constants of every function that a kernel reaches, and the value of each global name that
+these read, which numba freezes. Comments, docstrings, and the places and times of files do not count; nor
+does anything that no kernel reads.
+
+What this process has compiled, and what it has read from disk instead, is counted here, too.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
 import hashlib
 import os
@@ -18,29 +26,201 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from types import CodeType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numba
 import numba.cpython.hashing  # tells the addresses that machine code of hashes needs
 import numpy as np
-from numba.core import config
+from numba.core import config, event
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
-from allocsolve.kernels.compilations import compiling
-from allocsolve.kernels.sources import Source, type_text
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from numba.core.dispatcher import Dispatcher
 
 try:
     import fcntl
 except ImportError:  # Windows: processes that need the same code at the same time each compile it
     fcntl = None  # type: ignore[assignment]
+
+
+class Compilation(NamedTuple):
+    """An entry kernel that is being compiled."""
+
+    kernel: str
+    #: The functions of the kernel whose compilation has begun, and all its functions, without those of numba.
+    begun: int
+    functions: int
+
+
+class _Counter(event.Listener):
+    """Counts compilations of any code; reading machine code from the cache does not count."""
+
+    def __init__(self) -> None:
+        self.started = 0
+        #: The started compilations of functions that are not numba's own.
+        self.started_kernels = 0
+
+    def on_start(self, compilation: Any) -> None:  # noqa: ANN401 - an event of numba, which has no types
+        """Count a compilation, which counts from its start."""
+        self.started += 1
+        module = compilation.data["dispatcher"].py_func.__module__
+        self.started_kernels += not module.startswith("numba.")
+
+    def on_end(self, _: Any) -> None:  # noqa: ANN401 - an event of numba, which has no types
+        """Do nothing: it was counted when it started."""
+
+
+_COUNTER = _Counter()
+event.register("numba:compile", _COUNTER)
+
+#: The kernels of this package that have been imported.
+_kernels: list[Dispatcher] = []
+
+
+def note_kernel(kernel: Dispatcher) -> None:
+    """Add a kernel to those that `loaded_kernels` counts."""
+    _kernels.append(kernel)
+
+
+#: The kernels being compiled, each within the one before: name, number of functions, and the number of
+#: compilations begun before.
+_compiling: list[tuple[str, int, int]] = []
+
+
+@contextlib.contextmanager
+def compiling(kernel: str, functions: int) -> Iterator[None]:
+    """Have `compilation` return a kernel, and its number of functions, while it is compiled."""
+    _compiling.append((kernel, functions, _COUNTER.started_kernels))
+    try:
+        yield
+    finally:
+        _compiling.pop()
+
+
+def compilation() -> Compilation | None:
+    """Return what is being compiled in any thread of this process; None if nothing is."""
+    for kernel, functions, before in _compiling[-1:]:
+        return Compilation(kernel, min(functions, _COUNTER.started_kernels - before), functions)
+    return None
+
+
+def compilations() -> int:
+    """Return the number of compilations of any code that have started since this package was imported."""
+    return _COUNTER.started
+
+
+def loaded_kernels() -> int:
+    """Return the number of kernels of this package with machine code, counted by types of arguments."""
+    return sum(len(kernel.overloads) for kernel in _kernels)
+
+
+_PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, np.dtype)
+#: Modules whose contents follow from their versions and that of Python.
+_VERSIONED: Final = frozenset({"builtins", "cmath", "math", "numba", "numpy", "operator"})
+
+
+class Source(NamedTuple):
+    """The text that a kernel is made of."""
+
+    text: str
+    #: The number of functions that it reaches, itself included.
+    functions: int
+
+    @classmethod
+    def of(cls, kernel: Dispatcher) -> Source:
+        """Read what a kernel is made of. O(code that it reaches).
+
+        `TypeError` if it names a value whose content is unknown, such as an object of a class.
+        """
+        numbers: dict[Any, int] = {kernel: 0}
+        todo, parts = [kernel], []
+        for reached in todo:
+            text, calls = _function(reached)
+            for called in calls:
+                if called not in numbers:
+                    numbers[called] = len(todo)
+                    todo.append(called)
+            parts.append(f"{text}\n{[numbers[called] for called in calls]}")
+        return cls("\n".join(parts), len(todo))
+
+
+@functools.cache
+def _function(called: Any) -> tuple[str, tuple[Any, ...]]:  # noqa: ANN401 - a dispatcher of numba or a function
+    """Return the text of a function by itself, and the functions that it calls, by the order of names."""
+    function: FunctionType = getattr(called, "py_func", called)
+    codes = list(_codes(function.__code__))
+    text = [function.__module__, function.__qualname__]
+    text += [repr(sorted(getattr(called, "targetoptions", {}).items())), _frozen(function.__defaults__)]
+    for code in codes:
+        constants = [value for value in code.co_consts if not isinstance(value, CodeType)]
+        if code is function.__code__ and function.__doc__ is not None:
+            constants.remove(function.__doc__)
+            constants.insert(0, None)  # as if the function had no docstring
+        text += [code.co_code.hex(), repr((code.co_names, code.co_varnames, code.co_freevars))]
+        text.append(_frozen(tuple(constants)))
+    calls = []
+    for name, value in sorted(_globals_read(function, codes).items()):
+        if isinstance(value, (Dispatcher, FunctionType)) and not value.__module__.startswith("numba."):
+            calls.append(value)
+            text.append(f"{name}()")
+        else:
+            text.append(f"{name}={_frozen(value)}")
+    return "\n".join(text), tuple(calls)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code object and those within it, such as those of comprehensions."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _globals_read(function: FunctionType, codes: list[CodeType]) -> dict[str, Any]:
+    """Return the global values that a function reads, by name, without built-in ones."""
+    known = function.__globals__
+    names = {
+        step.argval for code in codes for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"
+    }
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {name: known[name] for name in names if name in known} | {
+        name: cell.cell_contents for name, cell in cells
+    }
+
+
+def _frozen(value: Any) -> str:  # noqa: ANN401 - any value that a kernel names
+    """Return text that differs whenever the content that numba freezes of a value differs."""
+    if isinstance(value, (tuple, frozenset)):
+        parts = [_frozen(item) for item in value]
+        return f"{type(value).__name__}{sorted(parts) if isinstance(value, frozenset) else parts}"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
+    if isinstance(value, type) and hasattr(value, "_fields"):  # a named tuple
+        defaults = getattr(value, "_field_defaults", {})
+        return f"{value.__module__}.{value.__qualname__}{value._fields}{_frozen(tuple(defaults.items()))}"
+    if isinstance(value, _PLAIN):
+        return f"{type(value).__name__} {value!r}"
+    module = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) or ""
+    if module.partition(".")[0] in _VERSIONED:
+        return f"{module}:{getattr(value, '__qualname__', '')}"
+    raise TypeError(f"a kernel may not name {value!r}: nobody could tell whether it has changed")
+
+
+def type_text(kind: Any) -> str:  # noqa: ANN401 - a type of numba, which has no types
+    """Return a type of an argument as text, with what its own name lacks: fields, and where the class stands.
+
+    Compiled code names the class of a named tuple by its module, where it is looked up again.
+    """
+    inner = getattr(kind, "types", None) or ([kind.dtype] if hasattr(kind, "dtype") else [])
+    fields = kind.fields if isinstance(getattr(kind, "fields", None), tuple) else ""
+    place = getattr(getattr(kind, "instance_class", None), "__module__", "")
+    return f"{place}{kind}{fields}{[type_text(part) for part in inner]}"
+
 
 #: Seconds without use after which code is removed.
 _UNUSED_S: Final = 60 * 86400

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, ParamSpec, TypeVar, cast
 from numba.core import types
 from numba.core.registry import CPUDispatcher
 
-from allocsolve.kernels.cache import KernelCache
-from allocsolve.kernels.compilations import note_kernel
+from allocsolve.kernels.cache import KernelCache, note_kernel
 from allocsolve.kernels.linking import EntryCompiler, InnerCompiler
 
 if TYPE_CHECKING:

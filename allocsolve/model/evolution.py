@@ -11,8 +11,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, UNLIMITED, IntArray, packed_integers
 from allocsolve.model.checks import in_range, instance, integer, items, shown
-from allocsolve.model.keyed import OfArrays, Rebuilt
-from allocsolve.model.problem import checked_labels, objective_option
+from allocsolve.model.problem import OfArrays, Rebuilt, checked_labels, objective_option
 from allocsolve.model.profile import EvolutionProfile, expand_ratio, max_expanded_durations
 
 if TYPE_CHECKING:

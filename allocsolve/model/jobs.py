@@ -31,10 +31,10 @@ from allocsolve.model.job_kinds import (
     kind_faults,
     size_set,
 )
-from allocsolve.model.keyed import Keyed
 from allocsolve.model.machine import Requirements
 from allocsolve.model.packed_jobs import PackedJobs
 from allocsolve.model.places import given_shapes, shape_columns
+from allocsolve.model.problem import Keyed
 from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE, SpeedupTable
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, frozen
 from allocsolve.model.checks import in_range, instance, integer, items, real, shown
 from allocsolve.model.columns import FloatArray, plain, seconds_column, texts_column, within
-from allocsolve.model.keyed import Keyed
+from allocsolve.model.problem import Keyed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -10,9 +10,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.checks import flag, instance, items, shown, whole
-from allocsolve.model.keyed import KeyedByFields
-from allocsolve.model.node_sets import NodeSet, checked_free, mask_without
-from allocsolve.model.problem import checked_labels
+from allocsolve.model.problem import KeyedByFields, NodeSet, checked_free, checked_labels, mask_without
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,9 +15,14 @@ import numpy as np
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen
 from allocsolve.model.checks import flag, in_range, instance, integer, items, shown
-from allocsolve.model.keyed import KeyedByFields
-from allocsolve.model.node_sets import NodeSet, checked_free, mask_without
-from allocsolve.model.problem import checked_labels, objective_option
+from allocsolve.model.problem import (
+    KeyedByFields,
+    NodeSet,
+    checked_free,
+    checked_labels,
+    mask_without,
+    objective_option,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

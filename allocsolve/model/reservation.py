@@ -12,9 +12,8 @@ from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, frozen, packed_integers
 from allocsolve.model.checks import choice, flag, in_range, instance, integer, items, real, shown
 from allocsolve.model.columns import plain, times_column
-from allocsolve.model.keyed import OfArrays, Rebuilt
 from allocsolve.model.partition import Topology
-from allocsolve.model.problem import checked_labels, objective_option
+from allocsolve.model.problem import OfArrays, Rebuilt, checked_labels, objective_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

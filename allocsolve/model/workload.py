@@ -14,12 +14,11 @@ from allocsolve.model.columns import FloatArray, are_exact, times_column
 from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.model.job_kinds import MALLEABLE, RIGID, are_allowed_sizes
 from allocsolve.model.jobs import Jobs
-from allocsolve.model.keyed import OfArrays, Rebuilt
 from allocsolve.model.machine import checked_amounts, checked_machine
 from allocsolve.model.packed_places import check_places
 from allocsolve.model.place_counts import counted
 from allocsolve.model.places import checked_types, num_places
-from allocsolve.model.problem import checked_labels, objective_option
+from allocsolve.model.problem import OfArrays, Rebuilt, checked_labels, objective_option
 from allocsolve.model.speedup import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE, time_factor
 
 if TYPE_CHECKING:

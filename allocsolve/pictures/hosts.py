@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allocsolve.model import BoolArray
-    from allocsolve.model.node_sets import NodeSet
+    from allocsolve.model.problem import NodeSet
 
 
 class _NodeProblem(Protocol):
@@ -47,7 +47,7 @@ def _hosts_text(problem: _NodeProblem, answer: NodeSet, window: object) -> str:
     names, nodes = _names(problem), answer.nodes.tolist()
     strange = next((node for node in nodes if not 0 <= node < len(names)), None)
     if strange is not None:
-        raise InvalidOption(f"--hosts: node {strange} is not in 0..{len(names) - 1}")
+        raise InvalidOption(f"hosts: node {strange} is not in 0..{len(names) - 1}")
     return f"{compress_hostlist(names[node] for node in nodes)}\n"
 
 

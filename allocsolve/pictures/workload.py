@@ -12,12 +12,13 @@ from allocsolve.instances.formats.logs.log import nodes_not_modelled
 from allocsolve.instances.formats.simulators.swf import swf_text
 from allocsolve.instances.formats.simulators.viewers import evalys_text, perfetto_text
 from allocsolve.model.job_kinds import JOB_KINDS
-from allocsolve.pictures._workload_machine import PANELS, closed_parts
 from allocsolve.pictures._workload_series import (
     GANTT_PIECES,
+    PANELS,
     Mark,
     Scale,
     busiest_window,
+    closed_parts,
     gantt,
     level_axis,
     node_prices,

@@ -7,12 +7,111 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.prediction.intervals import LEVELS
-from allocsolve.prediction.run_times import RunTimes
 
 if TYPE_CHECKING:
-    from allocsolve.model.columns import FloatArray
+    from numpy.typing import NDArray
+
+    from allocsolve.model import FloatArray, IntArray
     from allocsolve.prediction.history import JobHistory
     from allocsolve.simulation import PolicyLike, QueueSnapshot
+
+#: For how many jobs of a class those of the wider class count, all together.
+PRIOR_JOBS: Final = 10.0
+
+
+def job_classes(nodes: IntArray, limits: FloatArray) -> NDArray[np.int64]:
+    """Return the class of each job by its limit and by its nodes.
+
+    Limits are in seconds. Shape (jobs, 2): half octaves of the limit, octaves of the nodes.
+    """
+    by_limit = np.floor(2 * np.log2(limits)).astype(np.int64)
+    return np.column_stack([by_limit, np.floor(np.log2(nodes)).astype(np.int64)])
+
+
+class RunTimes:
+    """The distribution of run time over limit, by classes of limit and nodes.
+
+    In each class the survival function is that of Kaplan and Meier with weights: jobs of the class count 1
+    each, those of its class of limits together as much as 10 jobs, and so do all. Jobs that still
+    run are censored. What survives all jobs ends at its limit.
+
+    Parameters
+    ----------
+    nodes, limits
+        Shape (jobs,); limits in seconds.
+    spans
+        Shape (jobs,): how long each job ran, or has run so far, in seconds. What ran longer than its limit
+        counts as one that ended at it.
+    ended
+        Shape (jobs,): whether it has ended.
+
+    Notes
+    -----
+    *Complexity*: O(jobs log jobs), and O(jobs) more for each class that is asked for.
+    *References*: Kaplan & Meier, Journal of the American Statistical Association 53(282), 1958.
+
+    Examples
+    --------
+    >>> nodes, limits = np.array([1, 1, 1]), np.array([100.0, 100.0, 100.0])
+    >>> past = RunTimes(nodes, limits, np.array([20.0, 50.0, 50.0]), np.array([True, True, False]))
+    >>> past.survival(1, 100.0, np.array([0.1, 0.2, 0.5])).round(3).tolist()
+    [1.0, 0.667, 0.333]
+    """
+
+    def __init__(
+        self, nodes: IntArray, limits: FloatArray, spans: FloatArray, ended: NDArray[np.bool_]
+    ) -> None:
+        shares = np.minimum(spans / limits, 1.0)
+        order = np.lexsort(
+            (~ended, shares)
+        )  # who ends at a share is at risk together with who is censored at it
+        self._shares = shares[order]
+        self._ended = ended[order]
+        self._classes = job_classes(nodes, limits)[order]
+        self._curves: dict[tuple[int, int], FloatArray] = {}
+
+    def _curve(self, key: tuple[int, int]) -> FloatArray:
+        """Return what survives each job, in the order of shares. Shape (jobs,)."""
+        if key not in self._curves:
+            same_limit = self._classes[:, 0] == key[0]
+            same = same_limit & (self._classes[:, 1] == key[1])
+            weights = same.astype(np.float64)
+            weights += same_limit * (PRIOR_JOBS / max(int(same_limit.sum()), 1))
+            weights += PRIOR_JOBS / max(len(weights), 1)
+            at_risk = np.cumsum(weights[::-1])[::-1]
+            self._curves[key] = np.cumprod(1 - np.minimum(self._ended * weights / at_risk, 1.0))
+        return self._curves[key]
+
+    def survival(self, nodes: int, limit: float, shares: FloatArray) -> FloatArray:
+        """Return the probability that a job runs longer than these shares of its limit; 0 from 1 on."""
+        key = job_classes(np.array([nodes]), np.array([limit]))[0]
+        survived = np.concatenate([[1.0], self._curve((int(key[0]), int(key[1])))])
+        at = np.searchsorted(self._shares, shares, side="right")
+        return np.where(shares >= 1, 0.0, survived[at])
+
+    def drawn(
+        self, nodes: IntArray, limits: FloatArray, elapsed: FloatArray, chances: FloatArray
+    ) -> FloatArray:
+        """Return run times, given how long the jobs have run.
+
+        Shape (jobs,), in seconds; `elapsed` is 0 for a job that has not started. `chances`, shape (jobs,
+        draws) and in 0..1, are the chance that a job runs longer than is drawn; uniform ones give a sample.
+        Shape of these, seconds: at least the time elapsed, and else at most the limit.
+        """
+        times = np.empty(chances.shape)
+        classes, place = np.unique(job_classes(nodes, limits), axis=0, return_inverse=True)
+        ends = np.append(self._shares, 1.0)
+        for idx, key in enumerate(classes.tolist()):
+            rows = np.flatnonzero(place.ravel() == idx)
+            curve = self._curve((key[0], key[1]))
+            so_far = np.concatenate([[1.0], curve])[
+                np.searchsorted(self._shares, elapsed[rows] / limits[rows], side="right")
+            ]
+            wanted = chances[rows] * so_far[:, None]
+            at = np.searchsorted(-curve, -wanted, side="left")
+            times[rows] = ends[at] * limits[rows, None]
+        return np.maximum(times, elapsed[:, None])
+
 
 #: Scenarios that are run for one answer.
 SCENARIOS: Final = 40

@@ -106,7 +106,8 @@ def ready(solver: AnySolver, problem: Problem, *, announce: Callable[[str], None
         That will be solved; see ``warm_up`` of `allocsolve.families.Family`.
     announce
         Called with a line, once in a process, when kernels are being compiled for longer than a moment; from
-        another thread. It says which kernel is compiled, and how far it is.
+        another thread. It says which kernel is compiled, and how far it is. If it has a method ``follow``,
+        that is called with such a line each second.
 
     Raises
     ------
@@ -183,7 +184,8 @@ def _announcement() -> str:
 @contextlib.contextmanager
 def _watched(announce: Callable[[str], None] | None) -> Iterator[None]:
     """Watch for compilations, and announce them if they go on for longer than a moment."""
-    if announce is None or _announced:
+    follow = getattr(announce, "follow", None)
+    if announce is None or (_announced and follow is None):
         yield
         return
     before, over = max(0, _made()[0]), threading.Event()
@@ -191,8 +193,11 @@ def _watched(announce: Callable[[str], None] | None) -> Iterator[None]:
     def watch() -> None:
         while not over.wait(_MOMENT_S):
             if _made()[0] > before:
-                announce_once(announce, _announcement())
-                return
+                line = _announcement()
+                announce_once(announce, line)
+                if follow is None:
+                    return
+                follow(line)
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()

@@ -127,8 +127,8 @@ def _cell(cell: TableCell) -> str:
 def escaped(name: str) -> str:
     r"""Return a text that LaTeX shows as it is, in one line.
 
-    >>> print(escaped(r"a_b%&[c]--d"))
-    a\_b\%\&{[}c{]}-{}-d
+    >>> print(escaped(r"a_b%&[c]--"))
+    a\_b\%\&{[}c{]}-{}-
     """
     shown = "".join(_SPECIAL.get(letter, letter) for letter in visible(" ".join(name.split())))
     return shown.replace("--", "-{}-")

@@ -8,7 +8,12 @@ from .decisions import (
     Start as Start,
     Wake as Wake,
 )
-from .engine import Engine as Engine
+from .engine import (
+    CompiledPolicy as CompiledPolicy,
+    Engine as Engine,
+    run_policy as run_policy,
+    simulate as simulate,
+)
 from .forecast import (
     PromiseError as PromiseError,
     forecast as forecast,
@@ -29,6 +34,5 @@ from .rules import (
     ProfileKnowledge as ProfileKnowledge,
     ResizeEffect as ResizeEffect,
 )
-from .simulate import CompiledPolicy as CompiledPolicy, run_policy as run_policy, simulate as simulate
 from .snapshot import QueueSnapshot as QueueSnapshot
 from .view import JobColumns as JobColumns, QueueView as QueueView

@@ -10,8 +10,8 @@ from allocsolve.errors import Deadlock
 from allocsolve.model import Result, Status
 from allocsolve.model.options import Options
 from allocsolve.simulation import EngineRules
+from allocsolve.simulation.engine import run_policy
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of, standstill_of
-from allocsolve.simulation.simulate import run_policy
 from allocsolve.simulation.state import initial_resizing, initial_state, roomier
 
 if TYPE_CHECKING:

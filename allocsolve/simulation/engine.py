@@ -1,10 +1,10 @@
-"""The engine in pull style: its driver asks for the next view and applies decisions to it."""
+"""The engine in pull style, whose driver asks for the next view and applies decisions to it; and drivers."""
 
 from __future__ import annotations
 
 import bisect
 import math
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from allocsolve.kernels.records import numbers
 from allocsolve.model import PROFILE, PackedJobs, frozen
 from allocsolve.model.checks import shown, whole
 from allocsolve.simulation._kernels_loop import start_job, to_next_event
-from allocsolve.simulation.columns import NO_PROFILES, KnownColumns, KnownProfiles
 from allocsolve.simulation.decisions import (
     Answer,
     IllegalDecision,
@@ -24,10 +23,20 @@ from allocsolve.simulation.decisions import (
     checked_wake,
 )
 from allocsolve.simulation.orders import Changes, Orders
-from allocsolve.simulation.outcome import log_of, schedule_of, standstill_of
+from allocsolve.simulation.outcome import Simulation, log_of, schedule_of, standstill_of
+from allocsolve.simulation.policy import instantiated, runnable
 from allocsolve.simulation.rules import EngineRules
 from allocsolve.simulation.state import initial_state
-from allocsolve.simulation.view import NO_CHANGES, QueueView, can_run_on, relative_time, run_time
+from allocsolve.simulation.view import (
+    NO_CHANGES,
+    NO_PROFILES,
+    KnownColumns,
+    KnownProfiles,
+    QueueView,
+    can_run_on,
+    relative_time,
+    run_time,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
     from allocsolve.model import FloatArray, WorkloadProblem, WorkloadSchedule
     from allocsolve.simulation.decisions import Decision
     from allocsolve.simulation.outcome import Log, Standstill
+    from allocsolve.simulation.policy import PolicyLike
 
 #: A checked start: job, nodes, code of the reason, blocked job or -1.
 _Chosen: TypeAlias = tuple[int, int, int, int]
@@ -87,7 +97,9 @@ class Engine:
         self._shown_nodes, self._starts = self._known.seen.nodes.data, starts.data
         estimates = problem.packed.runtime if self.rules.knowledge == "actual" else problem.packed.estimate
         self._changes = Changes(problem, self._state, estimates) if elastic else None
-        self._known_steps = KnownProfiles(problem, self.rules, self._changes) if self._changes else None
+        self._known_steps = (
+            KnownProfiles(problem, self.rules, self._changes.present_step) if self._changes else None
+        )
         self._wakes: list[float] = []
 
     def advance(self) -> QueueView | None:
@@ -236,3 +248,59 @@ def _no_start(decision: object) -> IllegalDecision:
 def _at_least(values: FloatArray, bound: float) -> FloatArray:
     """Return rising values, those below the bound raised to it, as a read-only copy."""
     return frozen(np.maximum(values, bound) if len(values) and values[0] < bound else values.copy())
+
+
+@runtime_checkable
+class CompiledPolicy(Protocol):
+    """A policy that runs inside the compiled event loop."""
+
+    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
+        """Run a workload to its end; without rules, by those of the policy."""
+
+
+def run_policy(
+    problem: WorkloadProblem, policy: PolicyLike, rules: EngineRules | None = None, *, seed: int = 0
+) -> Simulation:
+    """Run a workload to its end under any policy, calling it from Python.
+
+    Policy and rules are as for `runnable` and `forecast`; `reset`, if there is one, is called with the seed
+    before the run.
+    """
+    ready = runnable(policy, seed=seed)
+    engine = Engine(problem, rules or ready.rules)
+    while (view := engine.advance()) is not None:
+        engine.apply(ready.decide(view))
+    return Simulation(engine.result(), engine.log, engine.standstill)
+
+
+def simulate(
+    problem: WorkloadProblem, policy: PolicyLike | CompiledPolicy, rules: EngineRules | None = None
+) -> WorkloadSchedule:
+    """Return the schedule of a workload under a policy: compiled where it can be, else as `run_policy`.
+
+    `InvalidOption` if a policy needs to know more than the rules allow.
+
+    The policy is a function from views to decisions, or one of `allocsolve.heuristics` such as ``Easy()``;
+    rules are those of the policy if left out. Jobs that the policy did not start have no pieces. Jobs whose
+    requests for nodes are never answered end at the last event, before their work is done; the judge reports
+    this.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Job, WorkloadProblem
+    >>> from allocsolve.simulation import Start
+    >>> def widest_first(view):
+    ...     free = view.free
+    ...     for job in sorted(view.queue, key=lambda job: -view.jobs.nodes[job]):
+    ...         nodes = int(view.jobs.nodes[job])
+    ...         if nodes <= free:
+    ...             free -= nodes
+    ...             yield Start(job, nodes)
+    >>> problem = WorkloadProblem(4, [Job(0, 1, 100), Job(0, 4, 10), Job(0, 3, 50)])
+    >>> simulate(problem, widest_first).first_starts.tolist()
+    [10.0, 0.0, 10.0]
+    """
+    made = instantiated(policy)
+    if isinstance(made, CompiledPolicy):
+        return made.simulated(problem, rules).schedule
+    return run_policy(problem, made, rules).schedule

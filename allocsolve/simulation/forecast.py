@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidOption
-from allocsolve.model import Jobs, WorkloadProblem
-from allocsolve.model.arrays import array_of
-from allocsolve.model.job_kinds import EVOLVING, size_set
-from allocsolve.model.speedup import (
+from allocsolve.model import (
     AMDAHL,
     OVERHEAD,
     POWER,
     SPEEDUP_TABLE,
     Amdahl,
+    Jobs,
     Overhead,
     PowerLaw,
     SpeedupTable,
+    WorkloadProblem,
 )
+from allocsolve.model.arrays import array_of
+from allocsolve.model.job_kinds import EVOLVING, size_set
 from allocsolve.simulation.decisions import Start, Wake
-from allocsolve.simulation.engine import Engine
+from allocsolve.simulation.engine import CompiledPolicy, Engine
 from allocsolve.simulation.policy import instantiated, runnable
-from allocsolve.simulation.simulate import CompiledPolicy
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, Speedup

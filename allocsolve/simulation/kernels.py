@@ -14,9 +14,12 @@ from allocsolve.simulation._kernels_resizes import (
     take_running,
 )
 from allocsolve.simulation._kernels_sizes import largest_size, run_time, time_ratio, work_left
-from allocsolve.simulation.continuation import NOBODY, Continuation, Restart, Started
 from allocsolve.simulation.state import Resizing, State, initial_resizing, initial_state, roomier
 from allocsolve.simulation.view_states import (
+    NOBODY,
+    Continuation,
+    Restart,
+    Started,
     packed_jobs,
     queue_state,
     renumbered,

@@ -11,9 +11,8 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.model import MOLDABLE, RIGID, ClosedWindow, Jobs, WorkloadProblem, frozen, packed_machine
-from allocsolve.simulation.columns import NO_PROFILES
 from allocsolve.simulation.forecast import starts_in_scenarios
-from allocsolve.simulation.view import NO_CHANGES, NO_JOBS, JobColumns, QueueView
+from allocsolve.simulation.view import NO_CHANGES, NO_JOBS, NO_PROFILES, JobColumns, QueueView
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

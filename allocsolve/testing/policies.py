@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from allocsolve.errors import UnknownName
-from allocsolve.instances.generators.counterexamples import easy_counterexamples
+from allocsolve.instances.generators.examples import easy_counterexamples
 from allocsolve.model import Amdahl, Job, Jobs, WorkloadProblem
 from allocsolve.simulation import Engine, IllegalDecision, Promise, Resize, Start
 from allocsolve.simulation.policy import instantiated, runnable
@@ -19,8 +19,7 @@ from allocsolve.simulation.policy import instantiated, runnable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.simulation import Decision, QueueView
-    from allocsolve.simulation.policy import Policy
+    from allocsolve.simulation import Decision, Policy, QueueView
 
 #: What is checked: a policy, or what somebody takes for one.
 Subject: TypeAlias = Any

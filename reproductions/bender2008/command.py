@@ -10,12 +10,13 @@ from allocsolve import registry
 from allocsolve.bench.runs.runner import run
 from allocsolve.bench.runs.tasks import plan
 from allocsolve.bench.scores.gaps import Gaps, gap, solver_scores
-from allocsolve.cli.output import count_bar, plain, say, write_json
+from allocsolve.cli.output import count_bar, say, write_json
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.instances import churned_occupancy, median_worst_case, uniform_occupancy
 from allocsolve.judge.quantiles import quantile
 from allocsolve.model import Budget, Mesh, Status, terms
 from allocsolve.pictures.chart import time_text
+from allocsolve.report.plain import plain
 from reproductions.tables import show
 
 if TYPE_CHECKING:

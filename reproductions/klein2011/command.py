@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.bench.scores.statistics import FEWEST
-from allocsolve.cli.output import count_bar, plain, say, write_json
+from allocsolve.cli.output import count_bar, say, write_json
 from allocsolve.errors import InvalidOption
 from allocsolve.pictures.chart import limit_text, percent, probability
+from allocsolve.report.plain import plain
 from reproductions.klein2011.expansion import (
     HEURISTIC_SECONDS,
     ExpansionStudy,
@@ -53,7 +53,7 @@ def klein2011(args: argparse.Namespace) -> int:
             msg = f"{given} goes with --optimal only"
             raise InvalidOption(msg)
     if args.tests is None:
-        msg = "--tests is missing: how many problems the tables are made of (the paper: 1000)"
+        msg = "--count is missing: how many problems the tables are made of (the paper: 1000)"
         raise InvalidOption(msg)
     with count_bar("scheduling") as progress:
         reproduction = reproduce(args.tests, args.seed, progress=progress)
@@ -111,8 +111,8 @@ class _Expansion(Study[None, ExpansionStudy]):
     def __init__(self, args: argparse.Namespace) -> None:
         super().__init__(args)
         args.tests, args.seconds = args.tests or 10, args.seconds or 60.0
-        args.workers, args.out = args.workers or min(2, os.cpu_count() or 1), args.out or Path("out")
-        args.executor, args.jobs, args.rerun, args.retry_failed = "local", 1, [], False
+        args.workers = args.workers or min(2, os.cpu_count() or 1)
+        args.executor, args.parallel, args.rerun = "local", 1, []
         self._records: list[Record] = []
 
     def parts(self) -> Iterator[Part[None]]:

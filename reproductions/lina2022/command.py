@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from allocsolve.cli.output import plain
 from allocsolve.pictures.chart import counted, percent
+from allocsolve.report.plain import plain
 from reproductions.claims import if_run
 from reproductions.lina2022.claims import claims
 from reproductions.lina2022.experiment import (

@@ -96,7 +96,7 @@ def _rigid(folder: str | os.PathLike[str] | None, pattern: str) -> WorkloadProbl
         return downey1997(_SEED, num_jobs=NUM_JOBS)
     place = folder or os.environ.get("ALLOCSOLVE_TRACES")
     if not place:
-        msg = "no folder of traces: --traces DIR or ALLOCSOLVE_TRACES; --logs Synthetic needs none"
+        msg = "no folder of traces: --log DIR or ALLOCSOLVE_TRACES; --suite Synthetic needs none"
         raise InvalidOption(msg)
     paths = sorted(Path(place).glob(pattern))
     if not paths:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from allocsolve.cli.output import plain, say, show_table
+from allocsolve.cli.output import say, show_table
 from allocsolve.judge.reservation.rules import SIZE_CLASSES
 from allocsolve.pictures.chart import Axis, Chart, counted, percent
+from allocsolve.report.plain import plain
 from reproductions.charts import stacked
 from reproductions.claims import if_run
 from reproductions.linnert2024.claims import sentences

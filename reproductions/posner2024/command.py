@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from allocsolve.cli.output import plain, say
+from allocsolve.cli.output import say
 from allocsolve.errors import InvalidOption
 from allocsolve.pictures.chart import Axis, Chart, counted, percent
+from allocsolve.report.plain import plain
 from reproductions.charts import Plane, draw_cross, draw_line, stacked
 from reproductions.posner2024.batches import FIRST_SEED, NUM_BATCHES, SHARES, drawn_batches, read_batches
 from reproductions.posner2024.claims import sentences
@@ -94,7 +95,7 @@ def _batches(args: argparse.Namespace, shares: Sequence[float]) -> tuple[Batch, 
         return drawn_batches(first, args.count or NUM_BATCHES, shares)
     for option, value in (("--seed", args.seed), ("--count", args.count)):
         if value is not None:
-            msg = f"{option} draws batches, --batches reads them: one of the two"
+            msg = f"{option} draws batches, a file has them: one of the two"
             raise InvalidOption(msg)
     return read_batches(args.batches)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from allocsolve.cli.output import plain, say
+from allocsolve.cli.output import say
 from allocsolve.pictures.chart import SERIES, Axis, Chart, counted, percent
+from allocsolve.report.plain import plain
 from reproductions.charts import Plane, draw_cross, draw_line, stacked
 from reproductions.runs import BOUND
 from reproductions.study import Part, Recorded, Study

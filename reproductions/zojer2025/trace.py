@@ -82,7 +82,7 @@ def trace_files(folder: str | os.PathLike[str] | None) -> list[Path]:
     """
     place = folder or os.environ.get("ALLOCSOLVE_TRACES")
     if not place:
-        msg = f"no folder of traces: --traces DIR or ALLOCSOLVE_TRACES; the log of Cori is part of {SOURCE}"
+        msg = f"no folder of traces: --log DIR or ALLOCSOLVE_TRACES; the log of Cori is part of {SOURCE}"
         raise InvalidOption(msg)
     for pattern in _PLACES:
         paths = sorted(Path(place).glob(pattern))

@@ -13,7 +13,7 @@ from allocator_strategies import requests, roomy_requests, shapes
 from hypothesis import assume, given, strategies as st
 from kernel_tools import entry
 
-from allocsolve.heuristics.partition import _kernels_curve as curve, _kernels_growth as growing
+from allocsolve.heuristics.partition import curve_fit as curve, growth as growing
 from allocsolve.heuristics.partition.blocks import multiple_buddy, paging
 from allocsolve.heuristics.partition.curve_fit import (
     best_fit_run,
@@ -59,7 +59,7 @@ def test_curve_kernels_are_their_twins_on_any_order(request: Request, random: An
     assert taken(sufficient(smallest=False)) == naive.first_fit_run(order, free, size)
     assert taken(sufficient(smallest=True)) == naive.best_fit_run(order, free, size)
     assert taken(curve.least_span(positions, free, size)) == naive.min_span(order, free, size)
-    assert curve.largest_runs(positions, free, size).tolist() == naive.largest_runs(order, free, size)
+    assert curve.in_largest_runs(positions, free, size).tolist() == naive.largest_runs(order, free, size)
 
 
 @given(requests(), st.sampled_from(NODE_ORDERS))

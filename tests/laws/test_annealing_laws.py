@@ -14,11 +14,15 @@ from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Result, Statu
 from allocsolve.bounds.evolution import least_values
 from allocsolve.heuristics import ORDERS, Annealing, Fit, ListScheduling, list_order, list_starts
 from allocsolve.heuristics.evolution import order_search
-from allocsolve.heuristics.evolution._kernels_list import Walk, new_walk
-from allocsolve.heuristics.evolution._kernels_waits import anneal_waits, new_trial, staircases
 from allocsolve.heuristics.evolution.annealing import reported_value
-from allocsolve.heuristics.evolution.list_scheduling import schedule_of
-from allocsolve.heuristics.evolution.order_search import anneal, starts_value
+from allocsolve.heuristics.evolution.list_scheduling import Walk, new_walk, schedule_of
+from allocsolve.heuristics.evolution.order_search import (
+    anneal,
+    anneal_waits,
+    new_trial,
+    staircases,
+    starts_value,
+)
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm, evolution_violations
 from allocsolve.model import Limit, terms

@@ -17,10 +17,10 @@ from tiers import examples
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.exact import PartitionBranchAndBound, cheapest_box
-from allocsolve.exact.partition.boxes import box_cost, every_sides, number_of_sides
+from allocsolve.exact.partition.branch_and_bound import box_cost, every_sides, number_of_sides
 from allocsolve.heuristics import RandomNodes, Submesh
 from allocsolve.judge import certified_bound, certify, confirm
-from allocsolve.judge.partition._kernels_boxes import runs_along
+from allocsolve.judge.partition.boxes import runs_along
 from allocsolve.judge.partition.rules import partition_violations
 from allocsolve.model import Budget, HyperX, Limit, Mesh, Partition, PartitionProblem, Status, Topology, Torus
 from allocsolve.registry.partition import PARTITION

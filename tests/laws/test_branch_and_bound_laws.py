@@ -15,7 +15,7 @@ from random_toys import partition_toy
 from strategies import partition_problems, partitions
 from tiers import draws, examples
 
-from allocsolve.exact.partition import _kernels_cuts as cuts, _kernels_relaxation as relaxation
+from allocsolve.exact.partition import _kernels_relaxation as relaxation
 from allocsolve.exact.partition._cut_search import CutSearch, cut_model, with_line
 from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound
 from allocsolve.judge import confirm
@@ -158,7 +158,7 @@ def test_the_relaxation_bounds_every_set_at_any_multipliers(
     work = relaxation.new_work(len(model.nodes), model.sides, model.size)
     assert sort_cells(walks, node, work, model.size)
     bound = evaluate(walks, node, work, model.size)
-    cost = cuts.SCALE * naive.pairwise(problem.topology, members)
+    cost = relaxation.SCALE * naive.pairwise(problem.topology, members)
     assert bound <= cost
     assert len(set(work.chosen[: model.size].tolist())) == model.size
     # narrowing keeps what costs no more than the slack allows

@@ -22,9 +22,8 @@ from allocsolve.exact.workload._windows import grid_of, search_window, term_slop
 from allocsolve.exact.workload.chronological import chronological_search
 from allocsolve.heuristics import Reinsertion, SerialGeneration
 from allocsolve.heuristics.workload._kernels_serial import PUT_EARLIEST, Placed
-from allocsolve.heuristics.workload.free_over_time import FreeOverTime
 from allocsolve.heuristics.workload.reinsertion import Reinserter, serial_plans
-from allocsolve.heuristics.workload.serial import SERIAL_ORDERS, Plan, job_sizes, serial_order
+from allocsolve.heuristics.workload.serial import SERIAL_ORDERS, FreeOverTime, Plan, job_sizes, serial_order
 from allocsolve.judge import certified_bound, workload_violations
 from allocsolve.judge.workload.rules import workload_value
 from allocsolve.model import (

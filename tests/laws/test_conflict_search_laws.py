@@ -17,7 +17,7 @@ from strategies import evolution_problems
 from tiers import draws, examples
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
-from allocsolve.bounds import makespan_bound
+from allocsolve.bounds import makespan_bound, step_prices, strong_makespan_bound
 from allocsolve.exact import EvolutionConflictSearch, EvolutionCpSat
 from allocsolve.exact.evolution._expansion import LATEST, expansion_order
 from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
@@ -39,6 +39,7 @@ from allocsolve.judge import confirm
 from allocsolve.model import Limit
 
 if TYPE_CHECKING:
+    from allocsolve.bounds.evolution import StepPrices
     from allocsolve.exact.evolution._segments import Fact
     from allocsolve.model import EvolutionObjective, EvolutionTerm, IntArray
 
@@ -72,18 +73,19 @@ def verdict(
     term: EvolutionTerm = "makespan",
     slices: int,
     later: tuple[int, ...] = (0,),
+    prices: StepPrices | None = None,
 ) -> int:
     """Whether a schedule ends by then, or its completions add up to no more, from the search alone.
 
     No annealing, no other bound: one search for each entry of `later`, which it allows beyond the limit; each
-    tells the first one what it learns, as soon as it learns it.
+    tells the first one what it learns, as soon as it learns it. Those for the makespan know the prices.
     """
     shared = known(problem)
 
     def model_of(seed: int, limit: int) -> OffsetModel:
         if term == "completion":
             return shared.new_model(limit, seed)
-        return OffsetModel(problem, limit, Budget().start(), seed=seed)
+        return OffsetModel(problem, limit, Budget().start(), seed=seed, prices=prices)
 
     models = [model_of(seed, limit + more) for seed, more in enumerate(later)]
     first = models[0]
@@ -121,8 +123,52 @@ def test_two_thousand_toys_have_the_optima_of_brute_force(
         slices = rng.choice((1, 7, 20, 1000))
         problem = evolution_toy(rng, limits)
         least = least_of(problem, term)
-        assert verdict(problem, least, term=term, slices=slices) == ANSWER, (number, problem)
-        assert verdict(problem, least - 1, term=term, slices=slices) == NO_ANSWER, (number, problem)
+        rows = [[rng.randint(0, 3) for _ in app.steps] for app in problem.applications]
+        prices = step_prices(problem, rows) if rng.random() < 0.5 else None
+        found = verdict(problem, least, term=term, slices=slices, prices=prices)
+        assert found == ANSWER, (number, problem, prices)
+        found = verdict(problem, least - 1, term=term, slices=slices, prices=prices)
+        assert found == NO_ANSWER, (number, problem, prices)
+
+
+@settings(max_examples=examples(100))
+@given(
+    evolution_problems(
+        min_apps=2, max_apps=3, max_steps=5, max_nodes=6, expand_limits=(1, 1.5, math.inf), releases=True
+    ),
+    st.integers(0, 4),
+)
+def test_there_is_time_to_pay_for_all_steps_before_and_after_each_one(
+    problem: EvolutionProblem, more: int
+) -> None:
+    """At the root, with prices by nodes: what must be over by the end of a step fits before it."""
+    time = least_of(problem, "makespan") + more
+    prices = step_prices(problem, [[nodes for _, nodes in app.steps] for app in problem.applications])
+    model = OffsetModel(problem, time, Budget().start(), seed=0, prices=prices)
+    before = None
+    while True:  # what a slice implies is ground of the next one, until nothing follows any more
+        assert model.search(0) != NO_ANSWER
+        values = model.lemmas(time, 0).ground.copy().reshape(model.points, model.points)
+        if before is not None and (values == before).all():
+            break
+        before = values
+    segments, origin, release = segments_of(problem), model.points - 1, min(problem.releases)
+    steps = [
+        (start, end, price)
+        for times, row in zip(segments.times, prices.of_steps, strict=True)
+        for start, end, price in zip(times, times[1:], row, strict=False)
+        if price  # others have no windows
+    ]
+
+    def apart(first: tuple[int, int], second: tuple[int, int]) -> int:
+        return int(values[first[0], second[0]]) + second[1] - first[1]
+
+    for start, end, _ in steps:
+        for left, right in (((origin, release), end), (start, (origin, time))):
+            paid = sum(
+                price * max(0, min(apart(a, b), apart(left, b), apart(a, right))) for a, b, price in steps
+            )
+            assert paid <= prices.most * apart(left, right)
 
 
 @given(evolution_problems(max_apps=1, max_steps=8, max_nodes=4))
@@ -378,6 +424,15 @@ def test_near_the_area_the_budget_for_waste_refutes() -> None:
     problem = replace(klein2011([2011, 3]), expand_limit=math.inf)
     model = OffsetModel(problem, 1012 * makespan_bound(problem) // 1000, Budget().start(), seed=0)
     assert model.search(10_000) == NO_ANSWER
+
+
+def test_where_large_steps_exclude_each_other_prices_refute() -> None:
+    """In slices of 10,000 conflicts, as the solver searches; without prices it takes eight of them."""
+    problem = replace(klein2011([12, 0], num_apps=(12, 12)), expand_limit=math.inf)
+    strong = strong_makespan_bound(problem)
+    prices = step_prices(problem, strong.certificate["prices"])
+    model = OffsetModel(problem, strong.value + 76, Budget().start(), seed=0, prices=prices)
+    assert NO_ANSWER in [model.search(10_000) for _ in range(3)]
 
 
 def test_a_budget_beyond_64_bits_is_left_out() -> None:

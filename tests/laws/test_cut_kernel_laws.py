@@ -12,30 +12,28 @@ from naive_cuts import assert_through, assert_trimmed, axes
 from strategies import partition_problems, partitions
 
 from allocsolve.exact.partition import (
-    _kernels_cuts as cuts,
-    _kernels_leaf as leaf,
     _kernels_relaxation as relaxation,
-    _kernels_ring as rings,
+    _kernels_search as leaf,
 )
-from allocsolve.exact.partition._kernels_star import stars
+from allocsolve.exact.partition._cut_search import stars
 from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.model import PartitionProblem, frozen
 
-forward = entry(cuts.forward)
-backward = entry(cuts.backward)
-trace = entry(cuts.trace)
-trim = entry(cuts.trim)
-pass_through = entry(cuts.pass_through)
-forward_ring = entry(rings.forward_ring)
-backward_ring = entry(rings.backward_ring)
-trace_ring = entry(rings.trace_ring)
+forward = entry(relaxation.forward)
+backward = entry(relaxation.backward)
+trace = entry(relaxation.trace)
+trim = entry(relaxation.trim)
+pass_through = entry(relaxation.pass_through)
+forward_ring = entry(relaxation.forward_ring)
+backward_ring = entry(relaxation.backward_ring)
+trace_ring = entry(relaxation.trace_ring)
 fill = entry(leaf.fill)
 keep_reachable = entry(leaf.keep_reachable)
 least_component = entry(leaf.least_component)
 is_connected = entry(leaf.is_connected)
 
 
-def arrays(axis: naive_cuts.Axis, size: int) -> cuts.Axis:
+def arrays(axis: naive_cuts.Axis, size: int) -> relaxation.Axis:
     """The axis as kernels take it."""
     if axis.ring:
         halves = [*([1] * axis.side if axis.side % 2 else [2, 0] * (axis.side // 2)), 0]
@@ -47,19 +45,19 @@ def arrays(axis: naive_cuts.Axis, size: int) -> cuts.Axis:
     low, high, weights, paid, least, greatest, costs, offsets = (
         np.array(array, dtype=np.int64) for array in every
     )
-    return cuts.Axis(low, high, weights, paid, least, greatest, costs, offsets, size)
+    return relaxation.Axis(low, high, weights, paid, least, greatest, costs, offsets, size)
 
 
 @pytest.mark.parametrize("ring", [False, True])
 @given(data=st.data(), slack=st.integers(0, 20_000))
 def test_programs_of_a_line_and_of_a_ring(ring: bool, data: st.DataObject, slack: int) -> None:
     axis, size = data.draw(axes(ring=ring))
-    walks = list(naive_cuts.all_walks(axis, size, cuts.SCALE))
+    walks = list(naive_cuts.all_walks(axis, size, relaxation.SCALE))
     packed = arrays(axis, size)
     ahead, behind = np.zeros((2, axis.side + 1, size + 1), dtype=np.int64)
     best = (forward_ring if ring else forward)(ahead, packed)
     if not walks:
-        assert best >= cuts.INFINITE // 2
+        assert best >= relaxation.INFINITE // 2
         return
     assert best == min(walk.cost for walk in walks)
     counts = np.zeros(axis.side + 1, dtype=np.int64)

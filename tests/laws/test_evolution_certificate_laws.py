@@ -16,6 +16,7 @@ from evolution_proofs import (
     DELETION,
     HORIZON,
     SIZE,
+    Prices,
     certificate_of,
     items_of,
     refutation,
@@ -49,6 +50,16 @@ elastic_problems = evolution_problems(
     min_apps=2, max_apps=3, max_steps=6, max_nodes=6, expand_limits=(1.3, 1.5, 2, 3, math.inf), releases=True
 )
 problems = rigid_problems | elastic_problems
+
+
+def with_prices(problem: EvolutionProblem) -> st.SearchStrategy[tuple[EvolutionProblem, Prices | None]]:
+    """Return a problem with prices of its steps, or without."""
+    sizes = [len(app.steps) for app in problem.applications]
+    rows = st.tuples(*(st.lists(st.integers(0, 3), min_size=size, max_size=size) for size in sizes))
+    return st.tuples(st.just(problem), st.none() | rows.map(list))
+
+
+priced_problems = problems.flatmap(with_prices)
 MAKESPAN: EvolutionObjective = ("makespan",)
 
 
@@ -61,14 +72,15 @@ def bound_of(problem: EvolutionProblem, certificate: Any) -> int | None:
 
 
 @settings(max_examples=examples(200))
-@given(problems, st.sampled_from((1, 7, 1000)))
+@given(priced_problems, st.sampled_from((1, 7, 1000)))
 def test_every_refutation_is_confirmed_by_the_judge_and_by_its_twin(
-    problem: EvolutionProblem, slices: int
+    priced: tuple[EvolutionProblem, Prices | None], slices: int
 ) -> None:
+    problem, prices = priced
     (least,) = optimum(problem, MAKESPAN)
-    certificate = refutation(problem, int(least) - 1, slices)
+    certificate = refutation(problem, int(least) - 1, slices, prices)
     assert bound_of(problem, certificate) == least
-    assert refuted_horizon(problem, items_of(certificate)) == least - 1
+    assert refuted_horizon(problem, items_of(certificate), certificate.get("prices")) == least - 1
 
 
 @settings(max_examples=examples(100))
@@ -113,20 +125,23 @@ def tampered(items: list[Any], data: st.DataObject) -> list[Any]:
 
 
 @settings(max_examples=examples(300))
-@given(problems, st.integers(0, 2), st.data())
+@given(priced_problems, st.integers(0, 2), st.data())
 def test_no_tampered_proof_says_more_than_is_true(
-    problem: EvolutionProblem, raised: int, data: st.DataObject
+    priced: tuple[EvolutionProblem, Prices | None], raised: int, data: st.DataObject
 ) -> None:
     """Whether the judge refuses it or not, its twin says the same."""
+    problem, prices = priced
     (least,) = optimum(problem, MAKESPAN)
-    items = items_of(refutation(problem, int(least) - 1, 7))
+    items = items_of(refutation(problem, int(least) - 1, 7, prices))
     items = [(kind, content + raised if kind == HORIZON else content) for kind, content in items]
     for _ in range(data.draw(st.integers(0, 2))):
         assume(items)
         items = tampered(items, data)
-    bound = bound_of(problem, certificate_of(problem, items))
+    if data.draw(st.booleans()):
+        problem, prices = data.draw(with_prices(problem))
+    bound = bound_of(problem, certificate_of(problem, items, prices))
     assert bound is None or bound <= least
-    horizon = refuted_horizon(problem, items)
+    horizon = refuted_horizon(problem, items, prices)
     assert bound == (None if horizon is None else horizon + 1)
 
 
@@ -220,6 +235,9 @@ def log_of(data: bytes) -> str:
             {"kind": "faith"},
             "kind 'faith' of the certificate is none of area, step-prices and learned-clauses",
         ),
+        ({"prices": [[1]]}, "prices of the certificate are not one for each step"),
+        ({"prices": [[2**31]] * 3}, "prices of the certificate add up to 2.32 or more"),
+        ({"prices": [[-1]] * 3}, "are not lists of integers"),
         ({"points": [[0, 0]]}, "are not the steps that may start by themselves"),
         ({"log": "%"}, "not compressed by zlib in base 64"),
         ({"log": b64encode(zlib.compress(b"\x78")[:-5]).decode()}, "cut short"),

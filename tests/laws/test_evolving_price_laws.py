@@ -30,8 +30,8 @@ from allocsolve.bounds.workload import job_costs, time_prices, work_prices, work
 from allocsolve.bounds.workload.time_prices import TimeDual
 from allocsolve.judge import certified_bound
 from allocsolve.judge.certificates import price_list
-from allocsolve.judge.workload import work_prices as judged_work_prices
-from allocsolve.judge.workload.work_prices import LOOSE_STEP_S, least_cost_of_evolution, least_cost_of_work
+from allocsolve.judge.workload import certificate as judge_certificate
+from allocsolve.judge.workload.certificate import LOOSE_STEP_S, least_cost_of_evolution, least_cost_of_work
 from allocsolve.model import Job, Overhead, Phases, PowerLaw, WorkloadProblem, frozen
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def test_few_steps_only_lower_the_bound(
 ) -> None:
     listed = {**certificate, "term": "turnaround"}
     full = certified_bound(problem, listed, ("turnaround",))
-    with mock.patch.object(judged_work_prices, "_MAX_STEPS", steps):
+    with mock.patch.object(judge_certificate, "_MAX_VISITS", steps):
         assert certified_bound(problem, listed, ("turnaround",)) <= full * (1 + 1e-9)
 
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from allocsolve.heuristics.workload import policies, queue_lengths
-from allocsolve.heuristics.workload._kernels_long_queue import run_long
 from allocsolve.heuristics.workload._kernels_queue import FIRST_AGING
+from allocsolve.heuristics.workload.long_queue import run_long
 from allocsolve.heuristics.workload.policies import (
     QUEUE_ORDERS,
     SMALLEST_AREA_FIRST,

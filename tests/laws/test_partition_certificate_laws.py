@@ -17,7 +17,7 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import PartitionBranchAndBound
 from allocsolve.exact.partition import _cut_search, _kernels_relaxation as relaxation, _kernels_search
 from allocsolve.exact.partition._cut_search import cut_model, with_line
-from allocsolve.exact.partition._kernels_cuts import SCALE
+from allocsolve.exact.partition._kernels_relaxation import SCALE
 from allocsolve.instances import uniform_occupancy
 from allocsolve.judge import certified_bound
 from allocsolve.judge.partition import certificate as partition_certificate

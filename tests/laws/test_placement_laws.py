@@ -13,7 +13,7 @@ from tiers import examples
 
 from allocsolve.bounds import placement_bound
 from allocsolve.exact import PlacementCpSat, TreeKnapsack
-from allocsolve.exact.placement import _table_search
+from allocsolve.exact.placement import tree_knapsack
 from allocsolve.judge import confirm
 from allocsolve.judge.placement.certificate import least_placement
 from allocsolve.model import PLACEMENT_OBJECTIVES, Budget, PlacementProblem, Result, Status, SwitchTree, terms
@@ -126,8 +126,8 @@ def test_words_of_a_few_bits_and_many_short_steps_change_nothing(
 ) -> None:
     expected = solved(problem, *order)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_table_search, "_MAX_WORD", 1000)
-        patch.setattr(_table_search, "_STEPS", 7)
+        patch.setattr(tree_knapsack, "_MAX_WORD", 1000)
+        patch.setattr(tree_knapsack, "_STEPS", 7)
         result = solved(problem, *order)
     assert (result.status, result.objective) == (expected.status, expected.objective)
 
@@ -147,7 +147,7 @@ def test_cpsat_finds_the_same_optimum(problem: PlacementProblem, order: tuple[st
 def test_no_time_makes_no_false_claims(problem: PlacementProblem, order: tuple[str, ...]) -> None:
     optimum = solved(problem, *order)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_table_search, "_STEPS", 1)
+        patch.setattr(tree_knapsack, "_STEPS", 1)
         result = TreeKnapsack(order)(problem, Budget(seconds=1e-9))
     if optimum.status is Status.INFEASIBLE:
         assert result.status is Status.INFEASIBLE  # no tables are needed to see that

@@ -87,7 +87,7 @@ def test_the_line_stands_where_it_says() -> None:
 OTHERS = {
     "allocsolve/bounds/reservation/node_prices.py": "where a grid has its edges",
     "allocsolve/prediction/scenarios.py": "estimates from a few draws",
-    "allocsolve/prediction/answers.py": "estimates from a few earlier answers",
+    "allocsolve/prediction/when.py": "estimates from a few earlier answers",
     "reproductions/zojer2025/experiment.py": "quartiles of few seeds, as numpy has them",
 }
 

@@ -13,23 +13,23 @@ from reservation_strategies import reservation_problems
 from tiers import examples, some
 
 from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
-from allocsolve.heuristics.reservation._kernels_ejection import (
-    Guide,
-    Walk,
-    eject,
-    fill,
-    new_capacity,
-    search_orders,
-)
 from allocsolve.heuristics.reservation.greedy import (
     RESERVATION_ORDERS,
     BestBookings,
     ReservationGreedy,
     greedy_starts,
+    new_capacity,
     placed,
     reservation_order,
 )
-from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch
+from allocsolve.heuristics.reservation.schedule_search import (
+    Guide,
+    ScheduleSearch,
+    Walk,
+    eject,
+    fill,
+    search_orders,
+)
 from allocsolve.instances.generators.examples import random_reservations
 from allocsolve.judge import reservation_value, reservation_violations
 from allocsolve.model import RESERVATION_OBJECTIVES, Budget, Mesh, Status, frozen, terms

@@ -21,8 +21,7 @@ from allocsolve.bounds.workload import shortest_run_times, time_prices
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.families import quick_answers
 from allocsolve.heuristics import EvolvingAnnealing, ListScheduling
-from allocsolve.heuristics.workload._kernels_service import ServiceList
-from allocsolve.heuristics.workload.service import Server, ServiceAnnealer
+from allocsolve.heuristics.workload.service import Server, ServiceAnnealer, ServiceList
 from allocsolve.instances import (
     evolution_of_workload,
     evolution_schedule_of_workload,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import random
@@ -14,11 +13,18 @@ from offenders import all_offenders
 from squeue_files import NOW, as_json, at, good, read
 from tiers import examples
 
-from allocsolve.cli.when_machine import Machine, blocks_of, machine_of, snapshot_of, units_of
 from allocsolve.heuristics import Conservative, Easy
 from allocsolve.instances import read_squeue
 from allocsolve.instances.formats.logs.squeue_reasons import MAINTENANCE, REASONS, reason_of
 from allocsolve.prediction.scenarios import waits_by_limits
+from allocsolve.report.queues.machine import (
+    Machine,
+    MachineOptions,
+    blocks_of,
+    machine_of,
+    snapshot_of,
+    units_of,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -227,9 +233,8 @@ def test_nodes_that_are_down_without_an_end(tmp_path: Path) -> None:
         "NodeName|TimeStart|TimeEnd|State|Reason\n"
         f"n1|{at(-5000)}|Unknown|DOWN|disk\nn2|{at(-5000)}|{at(-10)}|DOWN|disk\nn3|{at(50)}|{at(90)}|DOWN|x\n"
     )
-    args = argparse.Namespace(partitions={}, closed=[], events=events, timezone="UTC")
     listing = read("text", tmp_path, [good()[0], {**good()[1], "NODES": "8"}])
-    machine = machine_of(args, listing, NOW, 8, "nodes")
+    machine = machine_of(MachineOptions(events=events), listing, NOW, 8, "nodes")
     assert machine.down == 1
     assert blocks_of([*listing.queued], machine) == ["asks for 8 of 7 nodes that are up, 1 are not"]
     assert [line.partition(": ")[2] for line in machine.lines] == [

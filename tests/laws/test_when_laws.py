@@ -15,10 +15,9 @@ from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit
 from allocsolve.model import Amdahl, Job, WorkloadProblem
 from allocsolve.prediction import JobHistory, RunTimes, past_answers, when
-from allocsolve.prediction.answers import METHODS, PastAnswers, best_method, calibrated
 from allocsolve.prediction.intervals import LEVELS, MISSED, conformal_shifts, interval_scores, log_wait
-from allocsolve.prediction.run_times import PRIOR_JOBS
-from allocsolve.prediction.scenarios import drawn, run_times_until
+from allocsolve.prediction.scenarios import PRIOR_JOBS, drawn, run_times_until
+from allocsolve.prediction.when import METHODS, PastAnswers, best_method, calibrated
 from allocsolve.simulation import Engine, QueueSnapshot, forecast, simulate
 
 

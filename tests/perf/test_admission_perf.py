@@ -14,10 +14,9 @@ import pytest
 from allocsolve.bounds.reservation import node_prices
 from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
 from allocsolve.heuristics import admit
-from allocsolve.heuristics.reservation._kernels_admission import Requests
 from allocsolve.heuristics.reservation.greedy import greedy_starts, reservation_order
 from allocsolve.heuristics.reservation.shapes import rule_of
-from allocsolve.heuristics.reservation.timetable import Timetable
+from allocsolve.heuristics.reservation.timetable import Requests, Timetable
 from allocsolve.instances import linnert2024
 from allocsolve.judge import certified_bound
 from allocsolve.model import Budget, DeadlineJob, Mesh, ReservationProblem, Status

@@ -29,8 +29,8 @@ REPETITIONS = 3
 #: A kernel of each kind, by the module that calls it, and a solver that spends its time in it.
 KERNELS = {
     "noX": ("evolution.list_scheduling", "list_schedule"),
-    "gen-alg": ("partition._nearest_search", "costs_of_mesh_centres"),
-    "growth": ("partition._kernels_growth", "grow_first"),
+    "gen-alg": ("partition.nearest", "costs_of_mesh_centres"),
+    "growth": ("partition.growth", "grow_first"),
 }
 
 

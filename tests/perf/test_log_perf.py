@@ -101,7 +101,7 @@ def _log(path: Path) -> tuple[str, ...]:
 def test_import_of_300000_lines(format_: str, benchmark: BenchmarkFixture, tmp_path: Path) -> None:
     log = tmp_path / f"log.{format_}"
     options = _log(log)
-    argv = ["import", format_, str(log), *options, "--out", str(tmp_path / "p.json"), "--force"]
+    argv = ["import", "--format", format_, str(log), *options, "--out", str(tmp_path / "p.json"), "--force"]
     assert benchmark.pedantic(main, args=(argv,), rounds=3) == 0
 
 

@@ -17,7 +17,7 @@ from when_tools import easy_history, measured, plan_errors, recorded_history
 from allocsolve.adaptors import named_policy
 from allocsolve.heuristics import Easy
 from allocsolve.prediction import JobHistory, PastAnswers, StartIntervals, past_answers, when
-from allocsolve.prediction.answers import QUESTIONS
+from allocsolve.prediction.when import QUESTIONS
 from allocsolve.simulation import QueueSnapshot
 
 if TYPE_CHECKING:

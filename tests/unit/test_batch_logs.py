@@ -19,7 +19,7 @@ from workload_traces import trace
 
 from allocsolve.errors import AllocsolveError, FormatError
 from allocsolve.instances import log_format, log_problem, read_swf_log, read_table_log, recorded_schedule
-from allocsolve.instances.formats.logs import json as log_json, pbs as log_pbs, slurm as log_slurm
+from allocsolve.instances.formats.logs import lines as log_lines, pbs as log_pbs, slurm as log_slurm
 from allocsolve.instances.formats.logs.lines import LogText, read_text
 from allocsolve.judge import workload_metrics
 from allocsolve.judge.workload.rules import workload_violations
@@ -263,7 +263,7 @@ def test_a_document_is_read_in_parts_as_in_one(
         return []
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(log_json, "_PART", part)
+        patched.setattr(log_lines, "_PART", part)
         patched.setattr(log_slurm, "_cells", keep)
         read_text(path, parse)
     assert seen == inner
@@ -493,7 +493,9 @@ def test_what_is_no_log_is_told_what_it_looks_like(
     assert f"{path}: {said}" in refused(capsys, "whatif", path, "--nodes", 4)
     if "looks like" in said and "PAR1" not in content:
         for name in ("sacct", "sge", "swf", "philly"):
-            told = refused(capsys, "import", name, path, "--nodes", 4, "--out", tmp_path / "w.json")
+            told = refused(
+                capsys, "import", "--format", name, path, "--nodes", 4, "--out", tmp_path / "w.json"
+            )
             assert f"{path}: looks like" in told
 
 
@@ -517,10 +519,10 @@ def test_every_command_that_takes_a_log(tmp_path: Path, capsys: Capture) -> None
         nodes = () if name == "evalys" else ("--nodes", 10_000)
         assert run_json(capsys, "convert", path, problem, *nodes)["from_format"] == name
         out = ("--out", problem, "--force", *nodes)
-        assert run_json(capsys, "import", name, path, *out)["log"]["kept"] == 5
+        assert run_json(capsys, "import", "--format", name, path, *out)["log"]["kept"] == 5
         path = saved(tmp_path, write(good(name)), f"{name}.{'csv' if name == 'evalys' else 'log'}")
         told = refused(capsys, "solve", path, "--solver", "easy")
-        assert f"is a log ({name}), not a problem: allocsolve convert, or import {name}, makes one" in told
+        assert f"is a log ({name}), not a problem: allocsolve convert, or import, makes one" in told
     path.write_text(text(["submit,nodes,runtime,job", "0,1,5,a"]))
     assert "there is no column 'num_nodes'" in refused(capsys, "solve", path, "--solver", "easy")
 
@@ -531,7 +533,7 @@ def test_shared_nodes_are_advised_on_in_both_commands(tmp_path: Path, capsys: Ca
     path = tmp_path / "log.gz"
     path.write_bytes(gzip.compress(text(pbs(made)).encode()))
     advice = "Jobs that had a part of a node only: 1. Here they count as whole nodes"
-    assert advice in run(capsys, "import", "pbs", path, "--nodes", 20, "--out", tmp_path / "w.json")
+    assert advice in run(capsys, "import", path, "--nodes", 20, "--out", tmp_path / "w.json")
     told = run(capsys, "whatif", path, "--nodes", 20, "--out", tmp_path / "p.html", "--seconds", "0.1")
     assert advice in told
     assert "--unit processors" in told

@@ -310,13 +310,6 @@ def test_nothing_known_is_none() -> None:
     assert (score.gap, score.optimum_gap, score.best, score.failed) == (None, None, 0, 1)
 
 
-def test_gaps_above_zero_are_infinite() -> None:
-    assert (gap(0, 0), gap(3, 0)) == (0, math.inf)
-    fast, exact = solver_scores([_row("a", "fast", 3), _row("a", "exact", 0, 0)])
-    assert fast.gap == fast.optimum_gap == Gaps(1, math.inf, math.inf, math.inf)
-    assert exact.gap == Gaps(1, 0, 0, 0)
-
-
 def test_lexicographic_objectives_compare_whole_and_gap_the_first_term() -> None:
     rows = [_row("a", "fast", (10, 7), floor=(8,)), _row("a", "exact", (10, 2), (10, -math.inf), floor=(8,))]
     (known,) = best(rows).values()

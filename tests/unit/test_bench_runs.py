@@ -181,27 +181,6 @@ def _claiming(**claims: Any) -> Callable[[EvolutionProblem], Answer]:
     return lambda problem: replace(_greedy(problem, Budget()), **claims)
 
 
-@pytest.mark.parametrize(
-    ("act", "message"),
-    [
-        (_claiming(objective=1), "InvalidAnswer: the solver claims makespan 1, the judge finds"),
-        (_claiming(bound=math.nan), "InvalidAnswer: contradictory result: bound nan is not"),
-        (
-            lambda _: Result(Status.UNKNOWN, bound=math.inf),
-            "InvalidAnswer: contradictory result: bound inf is not",
-        ),
-        (lambda _: None, "InvalidAnswer: the solver returned NoneType, not a Result"),
-    ],
-)
-def test_a_lying_solver_is_a_failed_row(
-    register: Callable[..., None], act: Callable[[EvolutionProblem], Any], message: str
-) -> None:
-    register(liar=act)
-    (row,) = run([WIDE], ["liar"])
-    assert row.error.startswith(message)
-    assert (row.status, row.value, row.bound) == (Status.UNKNOWN, None, -math.inf)
-
-
 def test_a_met_bound_is_a_proof_and_numpy_numbers_are_kept(
     tmp_path: Path, register: Callable[..., None]
 ) -> None:

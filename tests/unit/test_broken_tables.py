@@ -347,7 +347,7 @@ def test_broken_logs(kind: str, tmp_path: Path, capsys: Capture) -> None:
 def _check_import(kind: str, broken: Log, folder: Path, capsys: Capture) -> None:
     path, out, recorded = folder / f"log.{kind}", folder / "p.json", folder / "r.json"
     path.write_bytes(broken.text.encode("utf-8", "replace"))
-    argv = ["import", kind, path, "--out", out, "--recorded", recorded]
+    argv = ["import", "--format", kind, path, "--out", out, "--recorded", recorded]
     argv += ["--nodes", "8"] if kind == "sacct" else []
     if broken.counts is None:
         assert main([*map(str, argv)]) == 2

@@ -134,11 +134,11 @@ def test_a_solution_and_a_proof_are_checked_together(tmp_path: Path, capsys: Cap
     )
     assert solved["certified_bound"] == solved["bound"] == solved["objective"]
     run(capsys, "solve", file, "--solver", "rigid", "--out", worse)
-    text = run(capsys, "check", file, best, "--proof", proof)
+    text = run(capsys, "check", file, best, "--certificate", proof)
     assert f"optimal: makespan is {solved['objective']} s, the certificate proves that none is lower" in text
-    shown = run_json(capsys, "check", file, best, "--proof", proof)
+    shown = run_json(capsys, "check", file, best, "--certificate", proof)
     assert (shown["proven"], shown["certified_bound"]) == (True, solved["objective"])
-    text = run(capsys, "check", file, worse, "--proof", proof, status=1)
+    text = run(capsys, "check", file, worse, "--certificate", proof, status=1)
     assert f"makespan is at least {solved['objective']} s, here it is " in text
     assert "feasible" in text
     assert "not proven optimal" in text
@@ -146,20 +146,20 @@ def test_a_solution_and_a_proof_are_checked_together(tmp_path: Path, capsys: Cap
     document = json.loads(best.read_text(encoding="utf-8"))
     document["applications"][0]["start"] = -5
     best.write_text(json.dumps(document), encoding="utf-8")
-    shown = run_json(capsys, "check", file, best, "--proof", proof, status=1)
+    shown = run_json(capsys, "check", file, best, "--certificate", proof, status=1)
     assert (shown["feasible"], shown["proven"], shown["objective"]) == (False, False, None)
     # A certificate of something else, or none at all.
-    assert "is no solution" in refused(capsys, "check", file, proof, "--proof", proof)
-    assert "worse.json: " in refused(capsys, "check", file, worse, "--proof", worse)
+    assert "is a certificate, not a solution" in refused(capsys, "check", file, proof, "--certificate", proof)
+    assert "worse.json: " in refused(capsys, "check", file, worse, "--certificate", worse)
     write_certificate(proof, problem, ("makespan",), {"kind": "learned-clauses", "points": [], "log": ""})
-    assert "c.json.gz: points []" in refused(capsys, "check", file, worse, "--proof", proof)
+    assert "c.json.gz: points []" in refused(capsys, "check", file, worse, "--certificate", proof)
 
 
 def test_a_proof_of_the_first_term_says_nothing_of_the_others(tmp_path: Path, capsys: Capture) -> None:
     _, file, best, proof = _files(tmp_path, 6)
     asked = ("--solver", "conflict-search", "--objective", "makespan,waste")
     run(capsys, "solve", file, *asked, "--out", best, "--certificate", proof)
-    text = run(capsys, "check", file, best, "--proof", proof, status=1)
+    text = run(capsys, "check", file, best, "--certificate", proof, status=1)
     assert "as here; nothing is proven of waste" in text
 
 
@@ -171,7 +171,7 @@ def test_a_bound_above_a_feasible_value_is_refused(
     run(capsys, "solve", file, "--solver", "noX", "--out", best)
     write_certificate(proof, problem, ("makespan",), {"kind": "area"})
     monkeypatch.setattr("allocsolve.judge.certify", lambda *_: 10**6)
-    said = refused(capsys, "check", file, best, "--proof", proof)
+    said = refused(capsys, "check", file, best, "--certificate", proof)
     assert "proves that makespan is at least 1000000" in said
 
 
@@ -234,7 +234,7 @@ def test_pumpkin_proves_a_makespan_again(tmp_path: Path, capsys: Capture) -> Non
     problem, answer, bound = makespan_proof_files(
         tmp_path, replace(klein2011([8, 1], num_apps=(8, 8)), expand_limit=1)
     )
-    printed = run(capsys, "check", problem, answer, "--proof", bound, "--cross-check", "60")
+    printed = run(capsys, "check", problem, answer, "--certificate", bound, "--cross-check", "60")
     assert "optimal: makespan is 44407 s" in printed
     assert "cross-checked: pumpkin-solver proves, too, that there is no makespan below 44407 s" in printed
 
@@ -246,7 +246,7 @@ def test_the_second_opinion_is_told(tmp_path: Path, capsys: Capture, pumpkin: py
         capsys, *check
     )
     assert run_json(capsys, *check)["cross_checked"] is True
-    beside = ("check", problem, answer, "--proof", bound, "--cross-check", "9")
+    beside = ("check", problem, answer, "--certificate", bound, "--cross-check", "9")
     assert run_json(capsys, *beside)["cross_checked"] is True
     pumpkin.setenv("STAND_IN", "slow")
     assert "not cross-checked: pumpkin-solver has not finished within 9 s" in run(capsys, *check)
@@ -284,7 +284,7 @@ def test_what_cannot_be_cross_checked_is_refused_in_one_line(tmp_path: Path, cap
     option = ("--cross-check", "9")
     problem, answer, _ = makespan_proof_files(tmp_path, SMALL)
     said = refused(capsys, "check", problem, answer, *option)
-    assert f"--cross-check: {answer} is no certificate" in said
+    assert f"--cross-check: {answer} is not a certificate" in said
     problem, _, bound = makespan_proof_files(tmp_path, replace(SMALL, expand_limit=2))
     said = refused(capsys, "check", problem, bound, *option)
     assert "makespans under the expand limit 2 are not cross-checked" in said

@@ -272,7 +272,7 @@ class Runners:
 
     def start(self, seconds: float, *more: str) -> subprocess.Popen[str]:
         """Start a runner whose solver takes that long."""
-        return _runner(self.study.parent, "--jobs", "2", *more, DAWDLE_S=str(seconds))
+        return _runner(self.study.parent, "-j", "2", *more, DAWDLE_S=str(seconds))
 
     def victims(self) -> list[tuple[subprocess.Popen[str], list[psutil.Process]]]:
         """Return the runners that have processes of solvers, with these; there are two runners afterwards."""
@@ -330,7 +330,7 @@ def test_kills_of_runners_and_solvers_leave_what_an_undisturbed_run_has(tmp_path
     assert len(kept) < 10 * RUNS, "there was work to the end"
     assert {row.error for row in kept.values() if row.error} == {"the process of the solver died: SIGKILL"}
     calm = Runners(tmp_path / "calm")
-    for runner in (disturbed.start(0, "--retry-failed"), calm.start(0)):
+    for runner in (disturbed.start(0, "--rerun", "failed"), calm.start(0)):
         assert "Traceback" not in runner.communicate()[1]
         assert runner.returncode == 0
     expected = _rows(calm.out)

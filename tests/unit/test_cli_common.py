@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import io
+import itertools
+import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,17 +17,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_tools import Capture, run, run_json
+from cli_tools import Capture, refused, run, run_json
 from json_tools import PROBLEM
 from offenders import all_offenders
 from process_tools import python
+from squeue_files import as_text, good
+from whatif_logs import sacct
 
 import allocsolve
 from allocsolve.cli import main, output, solvers as solver_commands
-from allocsolve.cli.parser import make_parser
+from allocsolve.cli.examples import EXAMPLES
+from allocsolve.cli.parser import GROUPS as GROUPS_OF_COMMANDS, make_parser
 from allocsolve.errors import SolverUnavailable
 from allocsolve.families import family_named
-from allocsolve.instances import read_problem, write_problem
+from allocsolve.instances import write_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,6 +69,8 @@ def test_every_command_takes_json_and_verbose() -> None:
             with offender(words):
                 options = {name for action in PARSERS[words]._actions for name in action.option_strings}
                 assert {"--json", "-v", "--verbose"} <= options
+    long = {name for parser in PARSERS.values() for name in parser._option_string_actions if name[:2] == "--"}
+    assert len(long - {"--policy-seconds"}) <= 95, "of which all are shown"
 
 
 def test_what_is_generated_is_listed(tmp_path: Path, capsys: Capture) -> None:
@@ -70,9 +78,56 @@ def test_what_is_generated_is_listed(tmp_path: Path, capsys: Capture) -> None:
     listed = run_json(capsys, "generate", "klein2011", *drawn)
     assert listed["folder"] == str(tmp_path / "drawn")
     assert listed["problems"] == sorted(map(str, (tmp_path / "drawn").iterdir()))
-    worst = ("median-worst-case", "--distance", 9, "--out", tmp_path)
-    for path in run_json(capsys, "generate", *worst)["problems"]:
-        read_problem(path)
+
+
+@pytest.mark.usefixtures("in_process", "warmed")
+def test_the_examples_of_all_pages_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """From an empty folder, with a log, a queue, a network, a study and a policy."""
+    pages = {words for words in PARSERS if not words.startswith("reproduce")}
+    assert {words for words in pages if "\nexamples:\n  allocsolve " in PARSERS[words].format_help()} == pages
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("allocsolve.kernels.clear_kernels", lambda: 0)
+    shutil.copy(Path(__file__).parents[2] / "examples" / "evolved_policy.py", "mine.py")
+    jobs = (f"{i} {10 * i} {5 * i} {100 + i} 4 -1 -1 4 500 -1 1 {i % 3} -1 -1 -1 -1 -1 -1" for i in range(80))
+    for name, text in {
+        "jobs.txt": sacct(),
+        "cluster.swf": "\n".join(["; MaxNodes: 64", *jobs]),
+        "queue.txt": as_text(good()),
+        "topology.conf": "SwitchName=a Nodes=n[0-3]\nSwitchName=b Nodes=n[4-7]\nSwitchName=r Switches=a,b\n",
+        "free.txt": "n[0-6]\n",
+        "study.toml": 'suites = ["problems"]\nsolvers = ["noX", "2X"]\n[[budgets]]\nseconds = 1\n',
+    }.items():
+        Path(name).write_text(text, "utf-8")
+    for line in EXAMPLES:
+        assert main(shlex.split(line)) == 0, f"{line}: {capsys.readouterr().err}"
+
+
+def test_old_names_go_on_and_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.chdir(tmp_path)
+    for line, *old in (
+        ("generate klein2011 --num-nodes 64 --nodes 1-48 --apps 3 --out p", "--num-nodes", "--nodes"),
+        ("generate occupancy --shape 4x4 --torus --busy 0.4 --size 4 --out m", "--shape", "--torus"),
+        ("solve --solver mc1x1 m/occupancy-s0-0000.json --hosts hosts.txt", "--hosts"),
+        ("generate lublin1999 --jobs 9 --num-nodes 32 --out w", "--num-nodes", "--jobs"),
+        (
+            "solve w/lublin1999-s0-0000.json --solver fcfs --out s.json --perfetto=t.json --window 0:9",
+            "--perfetto",
+        ),
+        ("conformance w/lublin1999-s0-0000.json s.json --claims fcfs", "conformance"),
+        ("check w/lublin1999-s0-0000.json s.json --swf s.swf", "--swf"),
+        ("import swf s.swf --nodes 32 --cool-down 5 --warm-up 3 --out i.json", "import swf", "--cool-down"),
+        ("solve p/klein2011-s0-0000.json --solver 2X --set expand_limit=2", "--set"),
+    ):
+        status, err = main(line.split()), capsys.readouterr().err
+        assert (status, err.count("; the old name goes with version 0.4\n")) == (0, len(old)), err
+        assert all(f"{name} is now " in err for name in old)
+    files = {path.name for path in tmp_path.iterdir()}
+    assert files == {"p", "m", "w", "hosts.txt", "s.json", "t.json", "s.swf", "i.json"}
+    assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    refusal = refused(capsys, "score", "x", "--solver", "noX")
+    assert refusal.startswith("allocsolve: error: unknown option '--solver'; did you mean --solvers ")
 
 
 @pytest.fixture
@@ -152,7 +207,8 @@ def test_bash_completes_commands_options_and_files(tmp_path: Path) -> None:
 
     assert completed("allocsolve", "so") == ["solve", "solvers"]
     assert completed("allocsolve", "solve", "--so") == ["--solver"]
-    assert completed("allocsolve", "solve", "prob") == ["problem.json"]
+    for words in (("prob",), ("--certificate", "prob")):
+        assert completed("allocsolve", "solve", *words) == ["problem.json"]
     assert completed("allocsolve", "study", "r") == ["run", "report"]
 
 
@@ -167,9 +223,11 @@ def start(*argv: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
 def test_module_runs_and_help_names_every_command(capsys: Capture) -> None:
     out, err = start("--help").communicate()
     assert err == ""
-    for command in ("generate", "solve", "check", "solvers", "import", "score", "library", "reproduce"):
+    assert (len(GROUPS_OF_COMMANDS), sum(map(len, GROUPS_OF_COMMANDS.values()))) == (5, 16)
+    for command in itertools.chain.from_iterable(GROUPS_OF_COMMANDS.values()):
         assert f"\n    {command} " in out
-        assert main([command, "--help"]) == 0
+    for command in ("generate", "solve", "import", "library", "reproduce"):
+        assert main(["help", command]) == 0
         assert f"usage: allocsolve {command}" in capsys.readouterr().out
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"allocsolve {allocsolve.__version__}\n"
@@ -242,6 +300,10 @@ def test_progress_counts_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
             time.sleep(0.1)
             tell(done, 30, "noX on [a] file")
         wait_until_shown(screen, r"noX on \[a\] file.* 5/30")
+        tell.announce.follow(
+            "compiling kernels: run, 12 of 54 functions; the first call of a solver takes a while"
+        )
+        wait_until_shown(screen, r"compiling kernels: run, 12 of 54 functions.*12/54")
     rates = [float(rate) for rate in re.findall(r"([\d.]+)/s", screen.getvalue())]
     assert rates, "how fast it goes"
     assert max(rates) < 20, "what was done before does not count"

@@ -55,19 +55,19 @@ FAULTY = {
 #: Commands on a problem.
 ON_PROBLEMS = (
     *("solve {} --solver noX", "check {} answer.json", "score {} --solvers noX --seconds 1"),
-    *("conformance {} answer.json --claims easy", "convert {} written.swf", "evaluate easy --logs {}"),
+    *("check {} answer.json --claims easy", "convert {} written.swf", "evaluate easy --log {}"),
 )
-LOG = "log.swf: is a log (swf), not a solution: allocsolve import swf --recorded makes one of it"
+LOG = "log.swf: is a log (swf), not a solution: allocsolve import --recorded makes one of it"
 
 SOLVE = "solve x.json --solver noX"
 SQUARE = "solve square.json --solver"
 SCORE = "score tiny --solvers"
-TABLES = "reproduce klein2011 --tests 3"
+TABLES = "reproduce klein2011 --count 3"
 DRAW = "--count 2 --seed 1 --out new"
 KLEIN = f"generate klein2011 {DRAW}"
 OCCUPANCY, CHURN = (f"generate {name} {DRAW} --busy .25 --size 4" for name in ("occupancy", "churn"))
-MESH, TITAN = f"{OCCUPANCY} --shape 4x3", f"{OCCUPANCY} --machine titan"
-GROWTH = f"{CHURN} --shape 4x3 --allocator growth"
+MESH, TITAN = f"{OCCUPANCY} --machine 4x3", f"{OCCUPANCY} --machine titan"
+GROWTH = f"{CHURN} --machine 4x3 --allocator growth"
 WORST = "generate median-worst-case --out new"
 
 SCORED = "score good.json --solvers noX --baseline noX --seconds 1 --out"
@@ -81,17 +81,16 @@ BAD: list[tuple[str, ...]] = [
     ("solve x.json --solver cpsta", "--solver", "'cpsta'", "did you mean", "cpsat"),
     (f"{SOLVE} --objective makspan", "--objective", "'makspan'", "makespan"),
     (f"{SOLVE} --objective waste,waste", "--objective", "waste twice"),
-    (f"{SOLVE} --set expand_limit=0.5", "--set", "expand_limit: 0.5 is below 1"),
-    (f"{SOLVE} --set expand_limit=two", "--set", "'two'"),
+    (f"{SOLVE} --expand-limit 0.5", "--expand-limit: 0.5 is below 1"),
+    (f"{SOLVE} --expand-limit two", "--expand-limit", "'two'"),
     ("solve . --solver noX", ".: "),
-    ("check x.json y.json --set expand_limit=nan", "--set", "'nan' is not a number"),
-    ("check x.json y.json --set limit=2", "--set", "no field 'limit'", "expand_limit"),
-    ("check x.json y.json --set expand_limit", "--set", "not of the form FIELD=VALUE"),
+    ("check x.json y.json --expand-limit nan", "--expand-limit", "'nan' is not a number"),
+    ("check x.json y.json --expand_limit 2", "'--expand_limit'; did you mean --expand-limit"),
     (f"{SOLVE} --seconds 0", "--seconds", "0 is not"),
     (f"{SOLVE} --workers 0", "--workers", "'0' is below 1"),
     (f"{SOLVE} --seed {2**31}", "--seed", f"is above {2**31 - 1}"),
     (f"{SOLVE} --plot x.png", "--plot", "'x.png'", "SVG", "ends in .svg"),
-    ("conformance x.json y.json --claims easy --picture x.png", "--picture", "'x.png'"),
+    ("check x.json y.json --claims easy --plot x.png", "--plot", "'x.png'"),
     ("solve x.json --solver mine.py", "--solver", "'mine.py'", "named as mine:NAME"),
     (
         "solve x.json --solver noX(colour=1)",
@@ -104,12 +103,12 @@ BAD: list[tuple[str, ...]] = [
     (f"{SQUARE} growth --objective makespan", "unknown objective 'makespan'; known: pairwise"),
     (f"{SQUARE} growth --objective pairwize", "'pairwize'; did you mean pairwise"),
     (f"{SQUARE} growth --objective pairwise,makespan", "no kind of problems has all of pairwise, makespan"),
-    (f"{SQUARE} growth --set expand_limit=2", "expand_limit=2", "kind partition"),
+    (f"{SQUARE} growth --expand-limit 2", "expand_limit=2", "kind partition"),
     (f"{SQUARE} growth --plot gone/p.svg", "gone/p.svg: cannot be written"),
     ("score square.json --solvers growth,rigid", "unknown partition solver 'rigid'"),
     ("score square.json --solvers growth --baseline infX", "unknown partition solver 'infX'"),
     (
-        "score square.json --solvers growth --set expand_limit=inf",
+        "score square.json --solvers growth --expand-limit inf",
         "expand_limit=inf does not go with square.json",
     ),
     ("score tiny", "--solvers"),
@@ -120,57 +119,55 @@ BAD: list[tuple[str, ...]] = [
     ("score no/tiny --solvers noX", "no/tiny", "No such file"),
     ("score gone.json --solvers noX", "gone.json", "No such file"),
     ("score nothing --solvers noX", "nothing: there is no .json file"),
-    ("reproduce klein2011", "--tests is missing"),
+    ("reproduce klein2011", "--count is missing"),
     (f"{TABLES} --seconds 2", "--seconds 2.0", "--optimal only"),
     (f"{TABLES} --workers 2", "--workers 2", "--optimal only"),
     (f"{TABLES} --out d", "--out d", "--optimal only"),
     (f"{TABLES} --plot x.svg", "--plot x.svg", "--optimal only"),
     ("reproduce klein2011 --optimal --plot no/x.svg", "no/x.svg", "there is no directory no"),
-    ("reproduce klein2012 --tests 3", "klein2012", "klein2011"),
-    ("import swf x.swf --from-job 0 --out p", "--from-job", "'0'"),
-    ("import swf gone.swf --out p", "gone.swf", "No such file"),
+    ("reproduce klein2012 --count 3", "klein2012", "klein2011"),
+    ("import x.swf --from-job 0 --out p", "--from-job", "'0'"),
+    ("import gone.swf --out p", "gone.swf", "No such file"),
     ("library list --library gone", "gone/library.json", "cannot be read: No such file"),
     ("library verify tyny", "unknown suite 'tyny'; did you mean tiny"),
     ("library improve klein-5", "unknown suite 'klein-5'", "klein-5-l1"),
     ("library improve", "SUITE"),
-    ("library improve tiny --solver best", "--solver", "'best'"),
+    ("library improve tiny --solvers best", "--solvers", "'best'"),
     ("library improve tiny --seconds 0", "--seconds", "0 is not"),
     ("library improve tiny --objective cost", "--objective", "'cost'"),
     ("library improve towns --objective makespan", "no instance has the objective makespan"),
-    ("library improve towns --solver noX", "unknown solver of these instances 'noX'"),
+    ("library improve towns --solvers noX", "unknown solver of these instances 'noX'"),
     ("library check", "check", "verify"),
-    ("generate klein2011 --count 2 --out p", "--seed"),
+    ("generate klein2011 --count 2", "--out"),
     (f"{KLEIN} --apps 20-15", "--apps", "20-15"),
     (f"{KLEIN} --steps 0", "--steps", "'0' is below 1"),
     (f"{KLEIN} --duration 5-", "--duration", "'' is not an integer"),
     (f"{KLEIN} --duration 5-{2**53 + 1}", "--duration", str(2**53 + 1), "2^53"),
-    (f"{KLEIN} --nodes 1-75 --num-nodes 50", "--nodes 1-75", "--num-nodes 50"),
+    (f"{KLEIN} --job-nodes 1-75 --nodes 50", "--job-nodes 1-75", "--nodes 50"),
     (f"{KLEIN} --count {'9' * 5000}", "--count", "99..."),
-    (f"{OCCUPANCY} --shape 4x0", "--shape", "'0' is below 1"),
-    (f"{OCCUPANCY} --shape 9999x9999", "2^24"),
+    (f"{OCCUPANCY} --machine 4x0", "--machine", "'0' is below 1"),
+    (f"{OCCUPANCY} --machine 9999x9999", "2^24"),
     (f"{OCCUPANCY} --machine titen", "--machine", "'titen'; did you mean titan"),
-    (OCCUPANCY, "--machine --shape"),
-    (f"{TITAN} --shape 4x3", "--shape", "--machine"),
-    (f"{TITAN} --torus", "--machine titan has its own rings"),
+    (OCCUPANCY, "--machine"),
+    (f"{TITAN} --wrap all", "--machine titan has its own rings"),
     (f"{TITAN} --complete 1,0,0", "--machine titan has its own rings"),
     (f"{MESH} --wrap 1", "wrap has 1 entries for the 2 axes"),
-    (f"{MESH} --wrap 1,1 --torus", "--torus", "--wrap"),
-    (f"{MESH} --complete 1,0 --torus", "axis 0 is a ring by wrap and complete"),
+    (f"{MESH} --complete 1,0 --wrap all", "axis 0 is a ring by wrap and complete"),
     (f"{MESH} --box 2x", "--box", "''"),
     (f"{MESH} --box 3x2", "box [3, 2] has 6 nodes"),
     (f"{MESH} --busy 1.5", "--busy", "1.5 is not in 0..1"),
     (f"{MESH} --size 13", "size 13 is above the"),
-    (f"{CHURN} --shape 4x3 --allocator branch-and-bound", "--allocator", "'branch-and-bound'"),
-    (f"{CHURN} --shape 4x3 --allocator noX", "--allocator", "'noX'"),
-    (f"{CHURN} --shape 4x4 --allocator kueue", "unknown partition solver 'kueue'"),
+    (f"{CHURN} --machine 4x3 --allocator branch-and-bound", "--allocator", "'branch-and-bound'"),
+    (f"{CHURN} --machine 4x3 --allocator noX", "--allocator", "'noX'"),
+    (f"{CHURN} --machine 4x4 --allocator kueue", "unknown partition solver 'kueue'"),
     (f"{CHURN} --machine nvl72 --allocator growth", "unknown placement solver 'growth'"),
-    (f"{CHURN} --shape 4x3", "--allocator"),
-    (f"{GROWTH} --jobs 5-2", "--jobs", "5-2"),
-    (f"{GROWTH} --jobs 13", "13"),
+    (f"{CHURN} --machine 4x3", "--allocator"),
+    (f"{GROWTH} --job-nodes 5-2", "--job-nodes", "5-2"),
+    (f"{GROWTH} --job-nodes 13", "13"),
     (f"{WORST} --distance 12 --size 12", "size 12 is not a multiple of 8"),
     (f"{WORST} --distance 2", "distance 2"),
     (WORST, "--distance"),
-    (f"{WORST} --distance 12 --step 0", "'0' is below 1"),
+    (f"{WORST} --distance 12,0", "'0' is below 1"),
     *((word.format(name), name, *said) for name, said in FAULTY.items() for word in ON_PROBLEMS[:3]),
     *(
         (
@@ -184,7 +181,7 @@ BAD: list[tuple[str, ...]] = [
     *((word.format("klein-9-l9"), "klein-9-l9: cannot be read: No such file") for word in ON_PROBLEMS[:2]),
     *(
         (
-            f"{command} --seconds 1 --set expand_limit={limit}",
+            f"{command} --seconds 1 --expand-limit {limit}",
             f"expand_limit={limit} is looser than the expand_",
         )
         for command in ("solve good.json --solver noX", "score good.json --solvers noX")
@@ -197,12 +194,17 @@ BAD: list[tuple[str, ...]] = [
     *((f"{command} good.json/below", "good.json/below") for command in (SCORED, MADE)),
     (f"{SCORED} full", "scores.csv: cannot be written: is a directory"),
     (f"{SCORED} records", "records/records.sqlite: file is not a database"),
-    ("import swf good.json --out gone/x.json", "gone"),
-    ("import swf bare.swf --out p --jobs 1", "bare.swf: "),
-    ("import swf bare.swf --out p --jobs 2 --nodes 4", "1..2"),
+    ("import log.swf --out gone/x.json", "gone"),
+    ("import good.json --out x.json", "good.json: "),
+    ("import bare.swf --out p --num-jobs 1", "bare.swf: "),
+    ("import bare.swf --out p --num-jobs 2 --nodes 4", "1..2"),
     ("whatif log.swf --format swf --time-unit ms", "ms: times of the Standard Workload Format are seconds"),
     ("check workload.json log.swf", LOG),
-    ("conformance workload.json log.swf --claims easy", LOG),
+    ("check workload.json log.swf --claims easy", LOG),
+    ("check workload.json log.swf --claims easy --verified", "--verified is about bounds"),
+    ("import log.swf --size 3 --nodes 4 --out p", "--nodes is for logs"),
+    ("import log.swf --free x --out p", "--free is for networks"),
+    ("import log.swf bare.swf --out p", "bare.swf is a second one"),
 ]
 
 
@@ -235,7 +237,7 @@ def test_a_log_is_no_answer_to_score(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "log.swf").write_text(FILES["log.swf"])
     write_problem(log_problem(read_swf_log("log.swf")), "workload.json")
-    argv = ("score", "workload.json", "--answers", "log.swf", "--baseline", "fcfs", "--out", "out")
+    argv = ("score", "workload.json", "--solution", "log.swf", "--baseline", "fcfs", "--out", "out")
     assert LOG in run(capsys, *argv, status=1)
 
 

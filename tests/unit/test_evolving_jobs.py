@@ -176,7 +176,7 @@ def test_on_the_screen_and_in_the_records(
     write_problem(WorkloadProblem(4, [GROWS, GROWS], name="both"), "both.json")
     said = "deadlock at 10 s (free nodes: 0): 'j0' holds 2 and waits for 1 more, of 'j1'"
     assert said in refused(capsys, "solve", "both.json", "--solver", UNSAFE)
-    out = run(capsys, "score", "both.json", "--solvers", UNSAFE, "--seconds", "2", status=1)
+    out = run(capsys, "score", "both.json", "--solvers", UNSAFE, "--seconds", "2", "--out", "out", status=1)
     assert f"{UNSAFE} failed on both: Deadlock: {said}" in out
     with RecordStore("out/records.sqlite") as store:
         errors = {record.solver: record.error for record in store}

@@ -81,8 +81,10 @@ def test_what_cannot_be_drawn_is_refused() -> None:
 
 
 #: What draws, with what it needs besides a seed; sequences and limits of expansion are not stated as options.
-DRAWS = (made.amr, klein2011, linnert2024, lublin, made.downey1997, elastic, lina, made.evotree, tree_batch)
-DRAWS += (tree_stream, mesh_stream)
+DRAWS: tuple[Callable[..., object], ...] = (
+    *(made.amr, klein2011, linnert2024, lublin, made.downey1997, elastic, lina, made.evotree),
+    *(tree_batch, tree_stream, mesh_stream),
+)
 
 
 def test_values_that_no_option_takes_are_refused() -> None:
@@ -93,7 +95,7 @@ def test_values_that_no_option_takes_are_refused() -> None:
             names = {*inspect.signature(function).parameters} - {"seed", "problem", "expand_limit"}
             for option in options._parameters(function, tuple(sorted(names))):
                 for value in option.invalid_examples():
-                    given_ = {"seed": 1, option.name: value}
+                    given_: dict[str, Any] = {"seed": 1, option.name: value}
                     with (
                         offender(f"{function.__name__}({option.name}={value!r})"),
                         pytest.raises(AllocsolveError, match=option.name),
@@ -104,16 +106,16 @@ def test_values_that_no_option_takes_are_refused() -> None:
 DOWNEY: dict[str, Any] = {"num_jobs": 20, "num_nodes": 100, "nodes": (2, 50), "runtime": (60, 60)}
 #: What is typed behind `generate` in a folder with `rigid.json`, a file that it writes, and what is in that.
 DRAWN: dict[str, tuple[str, Problem]] = {
-    "downey1997 --count 2 --seed 17 --jobs 20 --load .5 --nodes 2-50 --runtime 60 --num-nodes 100": (
+    "downey1997 --count 2 --seed 17 --num-jobs 20 --load .5 --job-nodes 2-50 --duration 60 --nodes 100": (
         "downey1997-s17-0001",
         made.downey1997([17, 1], load=0.5, **DOWNEY),
     ),
-    "lublin1999 --count 2 --seed 3 --jobs 5 --num-nodes 256": (
+    "lublin1999 --count 2 --seed 3 --num-jobs 5 --nodes 256": (
         "lublin1999-s3-0001",
         lublin1999([3, 1], num_jobs=5, num_nodes=256),
     ),
-    "linnert2024 --count 2 --seed 5 --jobs 20": ("linnert2024-s5-0001", linnert2024(6, num_jobs=20)),
-    "linnert2024 --count 2 --seed 5 --jobs 20 --gap 1.5 --stream feitelson96 --program 2": (
+    "linnert2024 --count 2 --seed 5 --num-jobs 20": ("linnert2024-s5-0001", linnert2024(6, num_jobs=20)),
+    "linnert2024 --count 2 --seed 5 --num-jobs 20 --gap 1.5 --kind feitelson96 --program 2": (
         "linnert2024-s5-0000",
         linnert2024(5, gap=1.5, num_jobs=20, stream="feitelson96", program=2),
     ),
@@ -121,30 +123,30 @@ DRAWN: dict[str, tuple[str, Problem]] = {
         "evotree-s42-0001",
         tree_batch(43, share=0.6, release_delay=5),
     ),
-    "evotree --count 1 --seed 3 --jobs 4 --num-nodes 20 --load 1.2 --kind moldable": (
+    "evotree --count 1 --seed 3 --num-jobs 4 --nodes 20 --load 1.2 --kind moldable": (
         "evotree-s3-0000",
         made.evotree_stream([3, 0], num_jobs=4, num_nodes=20, load=1.2, kind="moldable"),
     ),
-    "amr --count 1 --seed 3 --jobs 4 --peak 20-30 --expand-limit 2": (
+    "amr --count 1 --seed 3 --num-jobs 4 --job-nodes 20-30 --expand-limit 2": (
         "amr-s3-0000",
         made.amr_stream([3, 0], num_jobs=4, peak=(20, 30), expand_limit=2),
     ),
-    "klein2011 --count 3 --seed 9 --apps 2-3 --steps 1 --duration 5-6 --nodes 1-9": (
+    "klein2011 --count 3 --seed 9 --apps 2-3 --steps 1 --duration 5-6 --job-nodes 1-9": (
         "klein2011-s9-0002",
         klein2011([9, 2], num_apps=(2, 3), num_steps=(1, 1), duration=(5, 6), nodes=(1, 9)),
     ),
     "klein2011 --count 1 --seed 3": ("klein2011-s3-0000", klein2011([3, 0])),
-    "klein2011 --count 1 --seed 0 --nodes 2-8 --num-nodes 8 --expand-limit 1.5": (
+    "klein2011 --count 1 --seed 0 --job-nodes 2-8 --nodes 8 --expand-limit 1.5": (
         "klein2011-s0-0000",
         klein2011([0, 0], nodes=(2, 8), num_nodes=8, expand_limit=1.5),
     ),
-    "elastic --from rigid.json --share .4 --seed 1": ("out", made.elastic_workload(RIGID, share=0.4, seed=1)),
-    "elastic --from rigid.json --share .4 --seed 1 --tick 0": (
+    "elastic rigid.json --share .4 --seed 1": ("out", made.elastic_workload(RIGID, share=0.4, seed=1)),
+    "elastic rigid.json --share .4 --seed 1 --tick 0": (
         "out",
         made.elastic_workload(RIGID, share=0.4, seed=1, tick=0),
     ),
-    "lina --from rigid.json --share .4 --seed 1": ("out", made.lina_workload(RIGID, share=0.4, seed=1)),
-    "lina --from rigid.json --share .4 --seed 1 --arrivals .65 --flexibility full --moments recursive "
+    "lina rigid.json --share .4 --seed 1": ("out", made.lina_workload(RIGID, share=0.4, seed=1)),
+    "lina rigid.json --share .4 --seed 1 --arrivals .65 --flexibility full --moments recursive "
     "--holds larger": (
         "out",
         made.lina_workload(
@@ -183,18 +185,18 @@ def test_a_command_draws_what_its_generator_does(
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("lublin1999 --count 2 --seed 3 --jobs 5 --num-nodes 9", "argument --num-nodes: '9' is below 32"),
+        ("lublin1999 --count 2 --seed 3 --num-jobs 5 --nodes 9", "argument --nodes: '9' is below 32"),
         ("linnert2024 --count 2 --seed 5 --gap 0", "--gap"),
-        ("linnert2024 --count 2 --seed 5 --stream lublin", "--stream"),
+        ("linnert2024 --count 2 --seed 5 --kind lublin", "--kind"),
         ("linnert2024 --count 2 --seed 5 --program 4", "--program"),
-        ("evotree --count 2 --seed 42 --load .5", "--load is of a stream"),
-        ("elastic --from rigid.json --share .4 --seed 1 --tick -1", "--tick: -1 is below 0"),
-        ("elastic --from elastic.json --share .4 --seed 1", "only rigid jobs"),
+        ("evotree --count 2 --seed 42 --load .5", "--load is for streams"),
+        ("elastic rigid.json --share .4 --seed 1 --tick -1", "--tick: -1 is below 0"),
+        ("elastic elastic.json --share .4 --seed 1", "only rigid jobs"),
         (
-            "elastic --from other.json --share .4 --seed 1",
+            "elastic other.json --share .4 --seed 1",
             "is a problem of the kind evolution, not a ",
         ),
-        ("lina --from rigid.json --share .4 --seed 1 --arrivals 0", "factor 0 of the times"),
+        ("lina rigid.json --share .4 --seed 1 --arrivals 0", "factor 0 of the times"),
     ],
 )
 def test_a_command_refuses_what_cannot_be_drawn(
@@ -212,13 +214,13 @@ def test_workloads_to_change_are_logs_or_come_by_stdin(
     log, out = tmp_path / "log.swf", tmp_path / "elastic.json"
     log.write_text("; MaxNodes: 64\n; MaxProcs: 64\n1 0 0 600 4 -1 -1 4 700 -1 1 1 1 1 1 1 -1 -1\n")
     options = ("--share", 1, "--seed", 1, "--out", out, "--force")
-    run(capsys, "generate", "elastic", "--from", log, *options)
+    run(capsys, "generate", "elastic", log, *options)
     found: Any = read_problem(out)
     assert [(job.nodes, job.max_nodes, job.limit) for job in found.jobs] == [(4, 20, 700)]
     write_problem(WorkloadProblem(8, [Job(0, 1, 60)]), tmp_path / "one.json")
     stdin = io.TextIOWrapper(io.BytesIO((tmp_path / "one.json").read_bytes()))
     monkeypatch.setattr(sys, "stdin", stdin)
-    run(capsys, "generate", "elastic", "--from", "-", *options)
+    run(capsys, "generate", "elastic", "-", *options)
     found = read_problem(out)
     assert found.jobs[0].max_nodes == 8
 

@@ -9,7 +9,7 @@ import importlib
 import inspect
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 import pytest
 from process_tools import python
@@ -138,13 +138,14 @@ OF_A_FAMILY = (
     *("instances/formats/logs", "instances/formats/networks", "instances/formats/simulators"),
     *("instances/generators", "instances/library/regenerate.py"),
     *("registry/allocators.py", "registry/place.py"),
-    *("report/whatif", "cli/whatif.py"),  # pages of logs
+    *("report/logs", "cli/whatif.py"),  # pages of logs
     "bench/library/design.py",  # which problems are in the library
     "pictures/notebook.py",  # which answers are tables
     "cli/create.py",  # one command per generator
-    "cli/network.py",
+    *("cli/network.py", "cli/parser_import.py", "cli/import_file.py"),
+    *("cli/examples.py", "cli/old_names.py"),  # what people type
     # where partitions and reservations are those of Slurm
-    *("cli/machine_options.py", "cli/when"),
+    *("cli/machine_options.py", "cli/when", "report/queues"),
 )
 KINDS = tuple(family.kind for family in families())
 #: Words that only code of a family says.
@@ -199,7 +200,7 @@ def test_families_know_nothing_of_one_another() -> None:
 def test_no_command_and_no_score_names_a_term() -> None:
     """What can be minimised is a value of its family; pages and windows of logs choose theirs."""
     names = {name for family in families() for name in family.term_names}
-    chosen = ("report/whatif", "bench/evaluation/windows.py")
+    chosen = ("report/logs", "bench/evaluation/windows.py")
     others = {"wait", "pairwise"}  # a method of processes, a function of itertools
     offenders = [
         f"{_place(module, said.line)}: says {said.text!r}"
@@ -239,6 +240,34 @@ def test_no_module_is_longer_than_700_lines() -> None:
         for module in [*MODULES, *PAPERS]
         if _source(module).length > MOST_LINES
     ]
+    assert not offenders, "\n".join(offenders)
+
+
+def _faults_of_functions(module: Path) -> Iterator[str]:
+    """Yield what functions beside kernels may not do: the linter looks at neither in such modules."""
+    functions = [node for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))) if _is_plain(node)]
+    for one in functions:
+        positional = one.args.posonlyargs + one.args.args
+        flags = [each for each in positional if each.annotation and ast.unparse(each.annotation) == "bool"]
+        branches = [node for node in ast.walk(one) if isinstance(node, _BRANCHES)]
+        if len(positional) > 6 or flags or len(branches) >= 12:
+            yield f"{_place(module, one.lineno)}: {one.name} has too many arguments or branches, or a flag"
+
+
+_BRANCHES = (ast.If, ast.For, ast.While, ast.ExceptHandler, ast.match_case)
+
+
+def _is_plain(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
+    """Whether this is a function that is not compiled."""
+    return isinstance(node, ast.FunctionDef) and not any(
+        ast.unparse(each).endswith("kernel") for each in node.decorator_list
+    )
+
+
+def test_functions_beside_kernels_are_as_short_as_others() -> None:
+    kernels = [module for module in MODULES if "kernel\ndef " in module.read_text(encoding="utf-8")]
+    assert kernels
+    offenders = [fault for module in kernels for fault in _faults_of_functions(module)]
     assert not offenders, "\n".join(offenders)
 
 

@@ -17,7 +17,7 @@ from library_tools import KLEIN, entry, small_library
 
 from allocsolve import registry
 from allocsolve.bench import RecordStore, improve_suites, plan, verify_suite
-from allocsolve.bench.library import closing, design
+from allocsolve.bench.library import design, improve
 from allocsolve.bench.library.improve import improved
 from allocsolve.bench.runs.execution import execute
 from allocsolve.cli import main
@@ -553,7 +553,7 @@ def test_list_verify_and_improve(tmp_path: Path, capsys: Capture) -> None:
     lines = text.splitlines()
     assert lines[0] == "mesh-0: branch-and-bound: pairwise 8; bound 8, optimal"
     assert lines[-1] == "2 runs: 2 better solutions, 2 better bounds, 2 proven optimal, 0 refused"
-    found = run_json(capsys, "library", "improve", "klein", "both", "--solver", "noX", *where)
+    found = run_json(capsys, "library", "improve", "klein", "both", "--solvers", "noX", *where)
     (change,) = found["changes"]
     assert (change["instance"], change["solver"], change["optimal"]) == ("klein-0", "cpsat", True)
     assert [entry["kind"] for entry in change["entries"]] == ["solution", "bound"]
@@ -589,7 +589,7 @@ def test_claims_that_are_refused_and_solvers_that_do_not_apply_are_told(
 
     monkeypatch.setattr(ListScheduling, "__call__", broken)
     monkeypatch.setattr(EvolutionCpSat, "__call__", broken)
-    args = ("library", "improve", "klein", "--solver", "noX", "--library", tmp_path)
+    args = ("library", "improve", "klein", "--solvers", "noX", "--library", tmp_path)
     runs = [(f"klein-{i}", name) for i in (0, 1) for name in ("cpsat", "noX")]
     nothing = "4 runs: 0 better solutions, 0 better bounds, 0 proven optimal, "
     text = run(capsys, *args, status=1)
@@ -658,7 +658,7 @@ def test_rows_of_one_problem_under_two_limits_share_what_they_know(
     optimum = first[0].after.upper
     baseline(Rigid())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(closing, "judge", SimpleNamespace(violations=lambda *_: ["too wide"]))
+        patch.setattr(improve, "judge", SimpleNamespace(violations=lambda *_: ["too wide"]))
         with pytest.raises(InvalidAnswer, match="tight-0: too wide"):
             changes(library, "loose")
     loose, taken = changes(library, "loose")
@@ -667,7 +667,7 @@ def test_rows_of_one_problem_under_two_limits_share_what_they_know(
     assert (taken.after.lower, taken.after.upper) == (loose.after.lower, optimum)
     assert taken.after.history[-1].solver.endswith(", on tight-0")
     assert list(verify_suite(library["loose"])) == []
-    assert list(closing.implied_rows([library["tight"], library["loose"]])) == []
+    assert list(improve.implied_rows([library["tight"], library["loose"]])) == []
 
 
 def test_a_bound_of_a_looser_limit_holds_under_a_tighter_one(

@@ -9,8 +9,8 @@ import pytest
 from tiers import before_a_release
 
 from allocsolve.bench import SUITES, build_library, suite, verify_suite
-from allocsolve.bench.library.closing import implied_rows
 from allocsolve.bench.library.design import SELECTIONS
+from allocsolve.bench.library.improve import implied_rows
 from allocsolve.bounds import strong_makespan_bound
 from allocsolve.errors import InvalidProblem
 from allocsolve.exact import PartitionBranchAndBound

@@ -326,7 +326,7 @@ def test_the_command_asks(tmp_path: Path, capsys: Capture) -> None:
     path, out = written(tmp_path, *ROWS), tmp_path / "p.json"
     asked = ("--nodes", 10, "--resources", "gpus=16", "--partitions", "std=6,long=4,debug=1", "--eligible")
     closed = ("--closed", "2024-03-04T08:15+30m,gpus=12", "--closed", "2024-03-04T12:00/2024-03-04T13:00")
-    said = run(capsys, "import", "sacct", path, *asked, *closed, "--out", out)
+    said = run(capsys, "import", path, *asked, *closed, "--out", out)
     assert "left out, as no option names them (jobs): cfd (1)\n" in said
     assert "2 recorded jobs ran when more was in use than the closed windows leave" in said
     problem = read_problem(out)
@@ -335,7 +335,7 @@ def test_the_command_asks(tmp_path: Path, capsys: Capture) -> None:
         (900, 2700, {"gpus": 12}),
         (14_400, 18_000, {}),
     ]
-    command = ("import", "sacct", path, "--nodes", 10, "--out", out, "--force")
+    command = ("import", path, "--nodes", 10, "--out", out, "--force")
     document = run_json(capsys, *command, "--resources", "gpus=16")
     assert document["remarks"] == ["left out, as no option names them (jobs): cfd (1)"]
     for option, value, words in (
@@ -410,7 +410,7 @@ def test_the_commands_tell_what_is_left_out(tmp_path: Path, capsys: Capture) -> 
     second[16:] = ["1", "10"]
     log.write_text(f"{HEADER}{' '.join(first)}\n{' '.join(second)}\n")
     line = "left out, as no option names them (jobs): dependency (1), think time (1)"
-    assert line in run(capsys, "import", "swf", log, "--out", tmp_path / "p.json").splitlines()
+    assert line in run(capsys, "import", log, "--out", tmp_path / "p.json").splitlines()
     told = run_json(capsys, "convert", log, tmp_path / "q.json")
     assert {"dependency of jobs", "think time of jobs"} <= {*told["not_read"]}
 
@@ -578,7 +578,7 @@ def test_the_command(tmp_path: Path, capsys: Capture) -> None:
     log, out, recorded = tmp_path / "log.swf.gz", tmp_path / "p.json", tmp_path / "r.csv"
     lines = [job(idx, idx, 60 + idx, idx) for idx in range(1, 8)]
     log.write_bytes(gzip.compress((HEADER + "".join(lines) + "not a job\n").encode()))
-    argv = ("import", "swf", log, "--out", out, "--recorded", recorded, "--jobs", 3)
+    argv = ("import", log, "--out", out, "--recorded", recorded, "--num-jobs", 3)
     text = run(capsys, *argv)
     assert text.startswith("8 job lines, 1 faulty, 7 kept; line 10: 3 fields instead of 18\n")
     assert "machine: 100 processors (MaxProcs of the header)\n" in text
@@ -591,9 +591,7 @@ def test_the_command(tmp_path: Path, capsys: Capture) -> None:
     assert (told["log"]["kept"], told["log"]["too_large"]) == (5, 2)
     assert told["violations"] == ["from 7 s to 66 s up to 6 nodes are held (first at 7 s) on a cluster of 5"]
     assert told["machine"] == "5 processors (given)"
-    assert "r.csv: exists" in refused(
-        capsys, "import", "swf", log, "--out", tmp_path / "q", "--recorded", recorded
-    )
+    assert "r.csv: exists" in refused(capsys, "import", log, "--out", tmp_path / "q", "--recorded", recorded)
 
 
 def test_real_logs(traces: Path) -> None:

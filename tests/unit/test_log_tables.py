@@ -208,7 +208,7 @@ def test_the_machine_of_a_data_set_is_known(tmp_path: Path, capsys: Capture) -> 
             read_table_log(path, name, unit="processors")
     path = write("hpcopt", tmp_path / "h", titled("hpcopt", good("hpcopt")))
     assert "jobs held up to 20 at a time" in refused(
-        capsys, "import", "hpcopt", path, "--out", tmp_path / "p"
+        capsys, "import", path, "--format", "hpcopt", "--out", tmp_path / "p"
     )
 
 
@@ -261,7 +261,7 @@ def test_seconds_that_begin_with_the_log(tmp_path: Path, capsys: Capture) -> Non
     log = read_table_log(path, "hpcopt", num_nodes=100, unit="processors")
     assert (log.epoch, log.submits.tolist()) == (None, [0, 200, 300, 400])
     assert counted(log) == {"job_lines": 5, "cancelled": 1, "kept": 4, "no_limit": 2}
-    argv = ("import", "hpcopt", path, "--unit", "processors", "--nodes", 100, "--from-job", 2)
+    argv = ("import", path, "--format", "hpcopt", "--unit", "processors", "--nodes", 100, "--from-job", 2)
     for origin, submit in (("first", 0), ("header", 200)):
         out = tmp_path / f"{origin}.json"
         run_json(capsys, *argv, "--origin", origin, "--out", out)
@@ -274,7 +274,7 @@ def test_metadata_beside_a_log_must_be_its_own(tmp_path: Path, capsys: Capture) 
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     told = {"dataset_id": "log", "dataset_sha256": digest, "source_trace_filename": "KTH.swf", "row_count": 5}
     beside.write_text(json.dumps(told))
-    argv = ("import", "hpcopt", path, "--nodes", 100, "--out", tmp_path / "p.json", "--force")
+    argv = ("import", path, "--format", "hpcopt", "--nodes", 100, "--out", tmp_path / "p.json", "--force")
     run_json(capsys, *argv, "--report", report)
     written = json.loads(report.read_text())
     assert written["header"] == {key: str(value) for key, value in told.items()}
@@ -385,10 +385,10 @@ def test_numbers_that_are_dates_are_no_seconds() -> None:
 
 def test_the_commands(tmp_path: Path, capsys: Capture) -> None:
     path = log_in(tmp_path / "log.csv", "ms")
-    for command in (["whatif", path], ["import", "sacct", path, "--out", tmp_path / "w.json"]):
+    for command in (["whatif", path], ["import", path, "--out", tmp_path / "w.json"]):
         assert "say --time-unit ms" in refused(capsys, *command, "--nodes", 4)
     out = tmp_path / "w.json"
-    assert "4 jobs" in run(capsys, "import", "sacct", path, "--nodes", 4, "--time-unit", "ms", "--out", out)
+    assert "4 jobs" in run(capsys, "import", path, "--nodes", 4, "--time-unit", "ms", "--out", out)
 
 
 def test_dates_that_are_not_read(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from allocsolve.instances import write_problem
 from allocsolve.instances.formats.simulators.foreign import node_intervals, pieces_within, start_reasons
 from allocsolve.instances.formats.simulators.viewers import perfetto_text
 from allocsolve.model import ClosedWindow, Jobs, WorkloadProblem, WorkloadSchedule
-from allocsolve.pictures._workload_machine import closed_parts, panels, use_changes
+from allocsolve.pictures._workload_series import closed_parts, panels, use_changes
 from allocsolve.pictures.time_axis import binned
 from allocsolve.pictures.workload import WORKLOAD_VIEW, workload_exhibits
 
@@ -177,20 +177,13 @@ def test_files_say_what_they_can(tmp_path: Path, capsys: Capture) -> None:
     assert min(free.values()) >= 0
     path = tmp_path / "p.json"
     write_problem(problem, path)
-    run(
-        capsys,
-        "solve",
-        path,
-        "--solver",
-        "easy",
-        "--perfetto",
-        tmp_path / "x.json",
-        "--plot",
-        tmp_path / "x.svg",
-    )
-    for option in ("evalys", "swf"):
-        said = refused(capsys, "solve", path, "--solver", "easy", f"--{option}", tmp_path / "x.out")
-        assert f"--{option}: the problem has closed windows and counted resources, for which" in said
+    made = ("--plot", tmp_path / "x.svg", "--out", tmp_path / "s.json")
+    run(capsys, "solve", path, "--solver", "easy", *made)
+    shown = ("--solution", tmp_path / "s.json", "--window", "0:99", "--format")
+    run(capsys, "convert", path, tmp_path / "x.json", *shown, "perfetto")
+    for name in ("evalys", "swf"):
+        said = refused(capsys, "convert", path, tmp_path / "x.out", *shown, name)
+        assert f"--format {name}: the problem has closed windows and counted resources, for which" in said
     for to in ("x.swf", "x.csv"):
         refused(capsys, "convert", path, tmp_path / to)
     for name in ("batsim", "elastisim"):

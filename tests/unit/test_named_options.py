@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT: Final = Path(__file__).parents[2]
+OLD: Final = ROOT / "allocsolve" / "cli" / "old_names.py"
 #: Options of other programs that we name, each with its program, which stands in the same file.
 FOREIGN: Final = {
     "--allocsolve-update-gate": "pytest",  # of our fixture for it, `allocsolve.testing.gate`
@@ -54,8 +55,9 @@ def _texts() -> tuple[Text, ...]:
 
 def _read() -> Iterator[Text]:
     """Yield the texts of the code, string by string, and the pages."""
+    scripts: dict[str, set[str]] = {}
     for folder in ("allocsolve", "reproductions", "examples"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
+        for path in sorted({*(ROOT / folder).rglob("*.py")} - {OLD}):
             file = path.read_text(encoding="utf-8")
             nodes = [*ast.walk(ast.parse(file))]
             calls = [node for node in nodes if isinstance(node, ast.Call)]
@@ -69,16 +71,18 @@ def _read() -> Iterator[Text]:
             for node in nodes:
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     place = f"{path.relative_to(ROOT)}:{node.lineno}"
-                    yield Text(
-                        place, node.value, file, frozenset(own) if folder == "examples" else frozenset()
-                    )
+                    is_script = folder == "examples"
+                    yield Text(place, node.value, file, frozenset(own) if is_script else frozenset())
+            if folder == "examples":
+                scripts[path.name] = own
     for path in (
         ROOT / "README.md",
         *sorted((ROOT / "docs").rglob("*.md")),
         *sorted((ROOT / "examples").glob("*.md")),
     ):
         file = path.read_text(encoding="utf-8")
-        yield Text(str(path.relative_to(ROOT)), file.replace("\\\n", " "), file, frozenset())
+        options = frozenset[str]().union(*(own for name, own in scripts.items() if name in file))
+        yield Text(str(path.relative_to(ROOT)), file.replace("\\\n", " "), file, options)
 
 
 @functools.cache
@@ -114,7 +118,7 @@ def faults(text: Text) -> Iterator[str]:
             yield f"{text.place}: {option}"
     for mark, words in _COMMAND.findall(text.text):
         parser, names = _parser(), ["allocsolve"]
-        todo = words.split()
+        todo = words.removeprefix("help ").split()
         while todo and todo[0] in _below(parser):
             parser = _below(parser)[todo[0]]
             names.append(todo.pop(0))
@@ -125,7 +129,7 @@ def faults(text: Text) -> Iterator[str]:
             continue
         allowed = _all_options(parser) if wanted else parser._option_string_actions
         for option in _OPTION.findall(" ".join(todo)):
-            if option not in allowed:
+            if option not in allowed and option not in text.own:
                 yield f"{text.place}: {' '.join(names)} has no {option}"
 
 
@@ -144,12 +148,12 @@ def test_what_does_not_exist_is_found() -> None:
     assert found("`allocsolve library list --seconds 5`") == [
         "here: allocsolve library list has no --seconds"
     ]
-    assert found("`allocsolve library improve --solver x`") == []
-    assert found("$ allocsolve solve problem.json --windows 3") == ["here: allocsolve solve has no --windows"]
+    assert found("`allocsolve library improve --solvers x`") == []
+    assert found("$ allocsolve solve problem.json --window 3") == ["here: allocsolve solve has no --window"]
     assert found("`allocsolve frobnicate x`, as allocsolve is") == ["here: allocsolve has no frobnicate"]
-    assert found("`allocsolve import papers x`") == ["here: allocsolve import has no papers"]
-    assert found("`allocsolve import FORMAT FILE --out P`, `allocsolve --version`") == []
-    assert found("`allocsolve import FORMAT FILE --solver P`") == ["here: allocsolve import has no --solver"]
+    assert found("`allocsolve study papers x`") == ["here: allocsolve study has no papers"]
+    assert found("`allocsolve import FILE --out P`, `allocsolve --version`") == []
+    assert found("`allocsolve import FILE --solver P`") == ["here: allocsolve import has no --solver"]
 
 
 def test_options_of_others_are_named_somewhere() -> None:

@@ -408,7 +408,7 @@ CASES = "when_and_networks"
 
 def _imported(capsys: Capture, kind: str, log: Path, *options: object) -> list[tuple[str, int, float, float]]:
     """Return name, size, submission and run time of each job of a log."""
-    run_json(capsys, "import", kind, log, "--nodes", 8, "--out", "read.json", "--force", *options)
+    run_json(capsys, "import", "--format", kind, log, "--nodes", 8, "--out", "read.json", "--force", *options)
     problem = read_problem("read.json")
     assert isinstance(problem, WorkloadProblem)
     return [(job.name, job.nodes, job.submit, job.runtime) for job in problem.jobs]
@@ -434,7 +434,7 @@ def test_clusters_of_gpus(case: Case, capsys: Capture) -> None:
     assert [job[1] for job in _imported(capsys, "helios", acme, *gpus)] == [8, 32]
     for log in (helios, acme):
         assert "its format is helios, not sacct" in refused(
-            capsys, "import", "sacct", log, "--nodes", 8, "--out", "no.json"
+            capsys, "import", "--format", "sacct", log, "--nodes", 8, "--out", "no.json"
         )
 
 
@@ -442,13 +442,13 @@ def test_philly(case: Case, capsys: Capture) -> None:
     log = case(f"{CASES}/philly.json")
     ran = ("application_1_0001", 2, 0, 3600)
     assert _imported(capsys, "philly", log) == [ran]
-    told = run(capsys, "import", "philly", log, "--nodes", 8, "--out", "read.json", "--force")
+    told = run(capsys, "import", log, "--nodes", 8, "--out", "read.json", "--force")
     assert told.startswith("2 job lines, 1 cancelled, 1 kept")
     assert run_json(capsys, "convert", log, "converted.json", "--nodes", 8)["from_format"] == "philly"
 
 
 def test_fields_of_swf_that_are_left_out(case: Case, capsys: Capture) -> None:
-    told = run(capsys, "import", "swf", case(f"{CASES}/deps.swf"), "--out", "read.json")
+    told = run(capsys, "import", case(f"{CASES}/deps.swf"), "--out", "read.json")
     assert [line for line in told.splitlines() if "dependency" in line and "think time" in line]
 
 

@@ -247,7 +247,7 @@ def test_the_command_closes_nodes(tmp_path: Path, capsys: Capture) -> None:
         encoding="utf-8",
     )
     events.write_text(parsable(*EVENTS), encoding="utf-8")
-    said = run(capsys, "import", "sacct", log, "--nodes", 10, "--events", events, "--out", out)
+    said = run(capsys, "import", log, "--nodes", 10, "--events", events, "--out", out)
     assert "5 events" not in said
     assert (
         f"{events}: 4 events, 1 outside the time of the log, 1 still open, closed to its end, "

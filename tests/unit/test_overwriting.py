@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 SOLVE = ("solve", "problem.json", "--solver", "noX")
-SWF = ("import", "swf", "log.swf", "--jobs", "2")
+SWF = ("import", "log.swf", "--num-jobs", "2")
 EXPORT = ("study", "export", "study.sqlite")
 REPORT = ("study", "report", "study.sqlite")
 WRITERS = [
@@ -39,7 +39,7 @@ WRITERS = [
     (*SWF, "--out", "new.json", "--recorded"),
     (*EXPORT, "--out"),
     (*REPORT, "--out"),
-    (*REPORT, "--out", "new.html", "--markdown"),
+    (*REPORT, "--figures", "figures", "--out"),
 ]
 
 
@@ -65,7 +65,7 @@ def test_no_force_replaces_what_the_command_reads(
     argv: tuple[str, ...], folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    source = Path(argv[2] if argv[0] in ("study", "import") else argv[1])
+    source = Path(argv[2] if argv[0] == "study" else argv[1])
     alias = Path("alias.csv")
     alias.symlink_to(source)
     content = source.read_bytes()
@@ -100,15 +100,18 @@ def test_problems_are_not_drawn_over_others(folder: Path, capsys: Capture) -> No
     assert all(path.read_bytes() != content for path, content in files.items())
 
 
-def test_figures_of_a_report_are_not_replaced(folder: Path, capsys: Capture) -> None:
-    own = folder / "figures" / "own.svg"
+@pytest.mark.parametrize(("option", "ending"), [("--figures", "svg"), ("--latex", "tex")])
+def test_figures_and_tables_of_a_report_are_not_replaced(
+    option: str, ending: str, folder: Path, capsys: Capture
+) -> None:
+    own = folder / option / f"own.{ending}"
     own.parent.mkdir()
     own.write_text(OLD)
-    argv = ["study", "report", folder / "study.sqlite", "--out", folder / "r.html", "--figures", own.parent]
+    argv = ["study", "report", folder / "study.sqlite", "--out", folder / "r.html", f"{option}={own.parent}"]
     assert f"{own}: exists; --force replaces it" in refused(capsys, *argv)
     assert not (folder / "r.html").exists()
     run(capsys, *argv, "--force")
-    assert own.read_text() == OLD, "the report has no figure of this name"
+    assert own.read_text() == OLD, "the report has nothing of this name"
 
 
 def test_a_baseline_is_not_written_over_anything_else(folder: Path, capsys: Capture) -> None:

@@ -10,7 +10,7 @@ import pytest
 from allocsolve.bounds import placement_bound
 from allocsolve.errors import UnknownName
 from allocsolve.exact import PlacementCpSat, TreeKnapsack
-from allocsolve.exact.placement import _table_search, cpsat
+from allocsolve.exact.placement import cpsat, tree_knapsack
 from allocsolve.instances import uniform_occupancy
 from allocsolve.judge import confirm
 from allocsolve.model import Budget, Limit, PlacementProblem, Status, SwitchTree
@@ -34,7 +34,7 @@ def test_objectives_are_those_of_the_family(make: Callable[..., object]) -> None
 
 
 def test_tables_that_are_too_large_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_table_search, "_MAX_MEMORY", 10)
+    monkeypatch.setattr(tree_knapsack, "_MAX_MEMORY", 10)
     result = confirm(SMALL_PODS, TreeKnapsack(ORDER)(SMALL_PODS, Budget()), ORDER)
     assert (result.status, result.limit, result.certificate) == (Status.FEASIBLE, Limit.SIZE, None)
     assert result.bound == (placement_bound(SMALL_PODS, "domains"),)
@@ -42,7 +42,7 @@ def test_tables_that_are_too_large_are_not_made(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_stop_between_terms_keeps_what_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     first = TreeKnapsack()(SMALL_PODS, Budget())
-    monkeypatch.setattr(_table_search.TableSearch, "check_clock", interrupt)
+    monkeypatch.setattr(tree_knapsack.TableSearch, "check_clock", interrupt)
     order = ("pairwise", "bottleneck")
     result = confirm(SMALL_PODS, TreeKnapsack(order)(SMALL_PODS, Budget()), order)
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.INTERRUPTED)

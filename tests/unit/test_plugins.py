@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 from plugin_tools import Site, site
 
-from allocsolve import EvolutionProblem, Mesh, PartitionProblem, solve
+from allocsolve import EvolutionProblem, Job, Mesh, PartitionProblem, WorkloadProblem, solve
 from allocsolve.bench import plan, run
-from allocsolve.errors import AllocsolveError, PluginError, UnknownName
-from allocsolve.families import families
+from allocsolve.errors import PluginError, UnknownName
+from allocsolve.families import families, family_of
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011, uniform_occupancy
 from allocsolve.model import Budget
 from allocsolve.registry import (
+    canonical_name,
+    code_of,
+    families_named,
     families_solved,
     identity,
     load_plugin,
@@ -204,33 +207,37 @@ def test_what_cannot_be_used_is_one_line(source: str, name: str, reason: str, th
     assert _refused(name).startswith(reason)
 
 
+POLICIES = """
+from allocsolve.simulation import Start
+def first(view): return [Start(int(job), 1) for job in view.queue[:view.free]]
+@dataclass(frozen=True)
+class Some:
+    most: int = 9
+    def decide(self, view): return first(view)[:self.most]
+"""
+
+
+def test_a_policy_is_a_solver_by_name(third: Site) -> None:
+    third.module("acme", POLICIES)
+    workload = WorkloadProblem(2, [Job(0, 1, 5), Job(0, 1, 7), Job(1, 1, 3)])
+    named = {
+        "acme.py:first": ("acme:first", "PolicySolver(acme.first)", 19 / 3),
+        "acme:Some": ("acme:Some", "PolicySolver(acme.Some)", 19 / 3),
+        "./acme.py:Some(most=1)": ("acme:Some(most=1)", "PolicySolver(Some(most=1))", 20 / 3),
+    }
+    rows = run(plan([("", workload)], [*named], budgets=[Budget(seconds=60)]))
+    for (name, told), row in zip(named.items(), rows, strict=True):
+        solver = make_solver(name, workload)
+        assert (canonical_name(name), identity(solver), solve(workload, name).objective) == told
+        assert (row.solver, row.solver_repr, row.value, row.error) == (*told, "")
+        assert families_named(name) == (family_of(workload),)
+        assert code_of(solver, name).startswith(f"{told[0]}#")
+
+
 def test_interrupting_an_import_interrupts(third: Site) -> None:
     third.module("acme", "raise KeyboardInterrupt")
     with pytest.raises(KeyboardInterrupt):
         make_solver("acme:greedy", EVOLUTION)
-
-
-@pytest.mark.parametrize(
-    ("returned", "reason"),
-    [
-        ("7", "the solver returned int, not a Result"),
-        ("Result(Status.FEASIBLE, [1, 2])", "the answer is of type list, not EvolutionSchedule"),
-        ("Growth()(PartitionProblem.of(Mesh((3,)), size=1), budget)", "is of type Partition, not Evolution"),
-    ],
-)
-def test_the_judge_refuses_what_is_no_result(returned: str, reason: str, third: Site) -> None:
-    third.module(
-        "acme",
-        f"""
-        from allocsolve import Mesh
-        def wrong(problem: EvolutionProblem, budget: Budget) -> Result:
-            return {returned}
-        """,
-    )
-    with pytest.raises(AllocsolveError, match=reason):
-        solve(EVOLUTION, "acme:wrong")
-    (row,) = run(plan([("", EVOLUTION)], ["acme:wrong"], budgets=[Budget(seconds=60)]))
-    assert row.error
 
 
 def test_entry_points_are_solvers_by_name(third: Site) -> None:

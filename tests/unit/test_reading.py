@@ -46,7 +46,7 @@ def commands(path: Path | str, folder: Path) -> list[list[object]]:
         ["score", path, "--solvers", "noX"],
         ["study", "run", path, "--out", folder / "s.sqlite"],
         ["gate", "--baseline", path, "--suite", "tiny"],
-        ["import", "swf", path, "--out", folder / "o.json"],
+        ["import", "--format", "swf", path, "--out", folder / "o.json"],
     ]
 
 
@@ -74,7 +74,7 @@ def test_a_problem_from_stdin(tmp_path: Path, capsys: Capture, monkeypatch: pyte
     assert run(capsys, "check", "-", solution).startswith("feasible")
     stdin(monkeypatch, problem)
     best = tmp_path / "best.json"
-    out = run(capsys, "solve", "-", "--solver", "noX", "--set", "expand_limit=1", "--out", best)
+    out = run(capsys, "solve", "-", "--solver", "noX", "--expand-limit", "1", "--out", best)
     assert out.startswith("problem   stdin (2 applications, ")
     stdin(monkeypatch, problem)
     assert run_json(capsys, "check", "-", best)["feasible"]
@@ -232,7 +232,7 @@ def test_a_small_archive_of_an_endless_line_takes_little_memory(tmp_path: Path) 
         "from allocsolve.cli import main\n"
         "print(main(sys.argv[1:]), peak_mb())\n"
     )
-    argv = ["import", "swf", str(path), "--out", str(tmp_path / "o.json")]
+    argv = ["import", "--format", "swf", str(path), "--out", str(tmp_path / "o.json")]
     where = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
         [sys.executable, "-c", code, *argv], capture_output=True, text=True, check=True, env=where

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from allocsolve.instances import klein2011
 from allocsolve.kernels import compilation
-from allocsolve.kernels.compilations import compiling
+from allocsolve.kernels.cache import compiling
 from allocsolve.model import Budget, Limit, Result, Status
 from allocsolve.registry import front_door, make_allocator, ready, solve
 
@@ -83,17 +83,29 @@ def test_an_interrupt_is_passed_on_and_the_solver_is_not_ready() -> None:
     assert solver.called == 2
 
 
-def test_long_compilations_are_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    announced = threading.Event()
-    lines: list[str] = []
+class Announce:
+    """Is announced to, and followed until it has heard twice how far kernels are."""
 
-    def announce(line: str) -> None:
-        lines.append(line)
-        announced.set()
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.followed: list[str] = []
+        self.heard = threading.Event()
+
+    def __call__(self, line: str) -> None:
+        self.lines.append(line)
+
+    def follow(self, line: str) -> None:
+        self.followed.append(line)
+        if len(self.followed) == 2:
+            self.heard.set()
+
+
+def test_long_compilations_are_announced_once_and_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    announce = Announce()
 
     def compiling(_: EvolutionProblem, __: Budget) -> Result[None]:
         made[0] += 1
-        assert announced.wait(60)
+        assert announce.heard.wait(60)
         return Result(Status.UNKNOWN)
 
     made = [0]
@@ -101,7 +113,8 @@ def test_long_compilations_are_announced_once(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(front_door, "_made", lambda: (min(made[0], 1), 0))
     ready(compiling, PROBLEM, announce=announce)
     front_door.announce_once(announce, "again")
-    assert lines == ["compiling kernels: the first call of a solver takes a while"]
+    assert announce.lines == ["compiling kernels: the first call of a solver takes a while"]
+    assert announce.followed[:2] == announce.lines * 2
 
 
 def test_an_announcement_names_the_kernel_and_how_far_it_is() -> None:

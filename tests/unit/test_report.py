@@ -17,7 +17,7 @@ import pytest
 from picture_tools import SVG, parsed, skylines, squares, visible
 from study_tools import MemoryStudy, failed, row, run_study, timed_out
 
-from allocsolve.cli.figures import page_figures
+from allocsolve.cli.files import write_texts
 from allocsolve.cli.study import write_report
 from allocsolve.errors import InvalidOption
 from allocsolve.instances import klein2011, uniform_occupancy
@@ -225,7 +225,7 @@ def test_page_tables_and_figures_are_written(study: MemoryStudy, tmp_path: Path)
     page, table, folder = tmp_path / "r.html", tmp_path / "r.md", tmp_path / "figures"
     folder.mkdir()
     write_report(study, examine(study, title="Mine"), page, table=table)
-    drawn = page_figures(examine(study), folder)
+    drawn = write_texts(figures(examine(study)), folder, ".svg")
     assert html_escapes.unescape(page.read_text(encoding="utf-8")).startswith("<!DOCTYPE html>")
     assert table.read_text(encoding="utf-8").startswith("# Mine\n")
     assert sorted(drawn) == sorted(folder.iterdir())
@@ -245,5 +245,5 @@ def test_names_that_are_no_unicode_are_written(tmp_path: Path) -> None:
     lone = MemoryStudy([row("a\ud800", "x\udcff", 5)], {"digest of a\ud800": PROBLEM})
     page = tmp_path / "r.html"
     write_report(lone, examine(lone), page, table=tmp_path / "r.md")
-    page_figures(examine(lone), tmp_path)
+    write_texts(figures(examine(lone)), tmp_path, ".svg")
     assert "<td" in page.read_text(encoding="utf-8")

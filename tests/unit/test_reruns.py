@@ -70,13 +70,13 @@ def test_failed_runs_and_named_solvers_are_run_again(folder: Path, capsys: Captu
     (folder / "broken").unlink()
     assert run_json(capsys, *command, status=1)["reused"]["runs"] == 4, "a failed row is a row"
 
-    retried = run_json(capsys, *command, "--retry-failed")
+    retried = run_json(capsys, *command, "--rerun", "failed")
     assert (retried["reused"]["runs"], retried["failures"]) == (3, [])
     assert len(retried["reused"]["days"]) == 2
     (again,) = (row for row in _rows(path) if row.key == failed.key)
     assert (again.attempt, again.error, failed.attempt) == (2, "", 1)
     assert [row for row in _rows(path) if row.key != failed.key] == others
-    assert run_json(capsys, *command, "--retry-failed")["reused"]["runs"] == 4
+    assert run_json(capsys, *command, "--rerun", "failed")["reused"]["runs"] == 4
 
     rerun = run_json(capsys, *command, "--rerun", "noX")
     assert rerun["reused"]["runs"] == 2
@@ -89,7 +89,7 @@ def test_failed_runs_and_named_solvers_are_run_again(folder: Path, capsys: Captu
 def test_a_damaged_row_is_made_again(folder: Path, capsys: Capture) -> None:
 
     (folder / "broken").unlink()
-    command = ("score", "problems", "--solvers", "sometimes:solver", "--baseline", "noX")
+    command = ("score", "problems", "--solvers", "sometimes:solver", "--baseline", "noX", "--out", "out")
     run(capsys, *command)
     path = folder / "out" / "records.sqlite"
     base = sqlite3.connect(path)

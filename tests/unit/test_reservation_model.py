@@ -29,7 +29,7 @@ from allocsolve.model import (
     node_order,
 )
 from allocsolve.pictures import RESERVATION_VIEW
-from allocsolve.pictures._reservation_gantt import boxes_within, holders, mesh_strip
+from allocsolve.pictures.reservation import boxes_within, holders, mesh_strip
 
 if TYPE_CHECKING:
     import xml.etree.ElementTree as ET

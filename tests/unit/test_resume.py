@@ -171,8 +171,8 @@ def test_solve_refuses_what_it_cannot_start_from(files: Path, capsys: Capture) -
     assert "easy cannot go on from the answer of an earlier run" in refused(capsys, *easy, start)
     said = refused(capsys, "solve", files / "log.json", "--solver", "cpsat", "--start", proof)
     assert "cpsat cannot go on from the certificate of an earlier run" in said
-    said = refused(capsys, "check", files / "log.json", proof, "--perfetto", files / "p.json")
-    assert "is no solution" in said
+    said = refused(capsys, "check", files / "log.json", proof, "--plot", files / "p.svg")
+    assert "is a certificate, not a solution" in said
     write_problem(TWO, bad)
     assert "of another problem" in refused(capsys, "check", bad, proof)
 

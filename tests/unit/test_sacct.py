@@ -249,7 +249,7 @@ def test_the_size_of_the_machine_must_be_given(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path, capsys: Capture) -> None:
     log, out, recorded = tmp_path / "log.txt.gz", tmp_path / "p.json", tmp_path / "r.json"
     log.write_bytes(gzip.compress(SACCT.encode()))
-    argv = ("import", "sacct", log, "--out", out, "--recorded", recorded)
+    argv = ("import", log, "--out", out, "--recorded", recorded)
     assert "give the number of nodes" in refused(capsys, *argv)
     text = run(capsys, *argv, "--nodes", 9)
     assert "6 job lines, 1 steps, 1 no run time, 3 kept, 1 resized\n" in text
@@ -265,7 +265,7 @@ def test_the_command(tmp_path: Path, capsys: Capture) -> None:
 def test_the_report(tmp_path: Path, capsys: Capture) -> None:
     log, out, report = tmp_path / "log.txt", tmp_path / "p.json", tmp_path / "report.json"
     log.write_text(SACCT + "x\n", encoding="utf-8")
-    argv = ("import", "sacct", log, "--nodes", 9, "--out", out, "--report", report)
+    argv = ("import", log, "--nodes", 9, "--out", out, "--report", report)
     run(capsys, *argv)
     told = json.loads(report.read_text(encoding="utf-8"))
     about = {"import", "log", "sha256", "machine", "timezone", "job_lines", "kept", "header"}
@@ -276,7 +276,7 @@ def test_the_report(tmp_path: Path, capsys: Capture) -> None:
     assert (told["changed"]["resized"], told["dropped"]["steps"], told["dropped"]["faulty"]) == (1, 1, 1)
     lines = told["kept"] + sum(told["dropped"].values()) + told["changed"]["resized"]
     assert told["job_lines"] == lines == 7
-    assert "exists; --force replaces it" in refused(capsys, *argv[:6], tmp_path / "q.json", *argv[7:])
+    assert "exists; --force replaces it" in refused(capsys, *argv[:5], tmp_path / "q.json", *argv[6:])
     assert "writes it twice" in refused(capsys, *argv[:-1], out, "--force")
 
 

@@ -61,7 +61,7 @@ def test_a_header_tells_which_jobs_share(tmp_path: Path) -> None:
 def test_the_commands_say_so(tmp_path: Path, capsys: Capture) -> None:
     problem = tmp_path / "p.json"
     options = ("--nodes", 320, "--unit", "processors", "--out", problem)
-    assert SAID in run(capsys, "import", "sacct", sacct(tmp_path), *options)
+    assert SAID in run(capsys, "import", sacct(tmp_path), *options)
     said = run(capsys, "score", problem, "--solvers", "easy", "--seconds", 1, "--out", tmp_path / "scores")
     assert said.count(SAID) == 1
     run(capsys, "study", "report", tmp_path / "scores" / "records.sqlite", "--out", tmp_path / "report.html")

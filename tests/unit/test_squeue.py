@@ -254,7 +254,7 @@ def imported(
     capsys: Capture, kind: str, log: object, *options: object
 ) -> list[tuple[str, int, float, float | None]]:
     """Return what a log has, by the command."""
-    run_json(capsys, "import", kind, log, "--out", "read.json", "--force", *options)
+    run_json(capsys, "import", "--format", kind, log, "--out", "read.json", "--force", *options)
     return jobs_of("read.json")
 
 

@@ -76,7 +76,7 @@ def test_a_report_measures_against_the_optima_of_the_library(
     study: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     table = tmp_path / "r.md"
-    found = run_json(capsys, "study", "report", study, "--out", tmp_path / "r.html", "--markdown", table)
+    found = run_json(capsys, "study", "report", study, "--out", tmp_path / "r.html", "--out", table)
     with RecordStore(study, read_only=True) as store:
         gaps = _gaps(store)
     assert all(stated.optimal for stated in STATED.values())
@@ -302,7 +302,7 @@ def test_score_measures_against_what_is_stated(tmp_path: Path, capsys: Capture) 
     assert (nox["optimal"], found["optima_proven"]) == (1, 1)
     assert "or stated by a suite" in run(capsys, *args)
     page, table = tmp_path / "r.html", tmp_path / "r.md"
-    run(capsys, "study", "report", tmp_path / "out" / "records.sqlite", "--out", page, "--markdown", table)
+    run(capsys, "study", "report", tmp_path / "out" / "records.sqlite", "--out", page, "--out", table)
     text = table.read_text(encoding="utf-8")
     assert "## mine: makespan" in text
     assert f"| noX | 2 | {50 * (32696 / 30000 - 1):.2f} " in text
@@ -424,7 +424,7 @@ def _written(path: Path, rows: Iterable[Record]) -> Path:
 def test_the_page_comes_in_spite_of_a_false_bound(tmp_path: Path, capsys: Capture) -> None:
     study = _written(tmp_path / "s.sqlite", [*HONEST, FALSE_BOUND])
     page, table = tmp_path / "r.html", tmp_path / "r.md"
-    out = run(capsys, "study", "report", study, "--out", page, "--markdown", table, status=1)
+    out = run(capsys, "study", "report", study, "--out", page, "--out", table, status=1)
     assert "contradiction on a: liar claims the bound 125, y found 100; 1 record struck out\n" in out
     assert '<td class="text" data-key="the bound 125">' in page.read_text(encoding="utf-8")
     assert "## Contradictions" in table.read_text(encoding="utf-8")
@@ -442,7 +442,7 @@ def test_the_page_comes_in_spite_of_a_false_bound(tmp_path: Path, capsys: Captur
 def test_a_report_of_some_solvers_knows_nothing_of_the_others(tmp_path: Path, capsys: Capture) -> None:
     study = _written(tmp_path / "s.sqlite", [*HONEST, failed(row("a", "z(b=1, c=2)", 1), "Boom: x")])
     table, page = tmp_path / "r.md", tmp_path / "r.html"
-    run(capsys, "study", "report", study, "--out", page, "--markdown", table, "--solvers", "x,z(b=1, c=2)")
+    run(capsys, "study", "report", study, "--out", page, "--out", table, "--solvers", "x,z(b=1, c=2)")
     text = table.read_text(encoding="utf-8")
     assert "| x | 2 | - |" in text  # the bounds were of y
     assert "| y |" not in text
@@ -452,7 +452,7 @@ def test_a_report_of_some_solvers_knows_nothing_of_the_others(tmp_path: Path, ca
     assert [one["solver"] for one in json.loads(exported.read_text())] == ["z(b=1, c=2)"]
     said = refused(capsys, "study", "report", study, "--out", page, "--force", "--solvers", "w")
     assert "unknown solver of the records 'w'" in said
-    said = refused(capsys, "study", "export", study, "--out", exported, "--force", "--suites", "files")
+    said = refused(capsys, "study", "export", study, "--out", exported, "--force", "--suite", "files")
     assert "unknown suite of the records 'files'" in said
     assert main(["study", "report", str(study), "--out", str(page), "--solvers", "x", "--exclude", "x"]) == 2
 
@@ -476,7 +476,7 @@ def test_an_instance_counts_in_every_suite_that_names_it(tmp_path: Path, capsys:
         rows, chosen = select(store, catalogue, suites=["files", "small"])
         assert {one.suite: len(one.best_by_digest) for one in compare(rows, chosen)} == {"small": 2, "": 1}
     table = tmp_path / "r.md"
-    out = run(capsys, "study", "report", path, "--out", tmp_path / "r.html", "--markdown", table)
+    out = run(capsys, "study", "report", path, "--out", tmp_path / "r.html", "--out", table)
     assert "Report of 10 records" in out
     lines = table.read_text(encoding="utf-8").splitlines()
     shown = [line.split(" | ")[3] for line in lines if line.startswith(("| small", "| ten", "| files"))]

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
-from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -152,33 +149,13 @@ def test_every_fault_of_a_study_is_named(folder: Path, capsys: Capture, text: st
     assert not path.with_suffix(".sqlite").exists()
 
 
-def test_a_study_is_run_once_and_exported(folder: Path, capsys: Capture) -> None:
-    path = _study(folder, SMALL)
-    first = json.loads(run(capsys, "study", "run", path, "--json"))
-    assert (first["tasks"], first["run"], first["failures"]) == (3, 3, [])
-    again = run(capsys, "study", "run", path)
-    records = path.with_suffix(".sqlite")
-    today = datetime.now(UTC).date()
-    assert re.match(f"3 of 3 runs from {re.escape(str(records))}, ({today}|[0-9-]+ to {today})\n", again)
-    assert "\n3 tasks, 3 of them run before; 0 failed, 0 without an answer.\n" in again
-    with RecordStore(records, read_only=True) as store:
-        rows = list(store)
-        assert [row.solver for row in rows] == ["noX", "noX", "growth"]
-        for row in rows:
-            assert store.answer(row.key) is not None
-    for ending in ("csv", "json", "parquet"):
-        out = folder / f"table.{ending}"
-        assert run(capsys, "study", "export", records, "--out", out) == f"{out}: 3 records\n"
-        assert out.stat().st_size > 500
-
-
 @pytest.mark.usefixtures("in_process")
 def test_a_study_is_reported_on(folder: Path, capsys: Capture) -> None:
     path = _study(folder, SMALL)
     run(capsys, "study", "run", path)
     records, page = path.with_suffix(".sqlite"), folder / "page.html"
     before = records.read_bytes()
-    more = ("--markdown", folder / "tables.md", "--figures", folder / "figures")
+    more = ("--out", folder / "tables.md", "--figures", folder / "figures")
     assert "\nReport of 3 records: " in run(capsys, "study", "report", records, "--out", page, *more)
     assert "noX" in page.read_text(encoding="utf-8")
     assert "noX" in (folder / "tables.md").read_text(encoding="utf-8")
@@ -195,7 +172,7 @@ def test_more_of_a_study_adds_rows(folder: Path, capsys: Capture) -> None:
     path = _study(folder, SMALL)
     run(capsys, "study", "run", path)
     path = _study(folder, SMALL + "seeds = [0, 1]")
-    assert json.loads(run(capsys, "study", "run", path, "--json", "--jobs", 2))["run"] == 3
+    assert json.loads(run(capsys, "study", "run", path, "--json", "-j", 2))["run"] == 3
     assert len(RecordStore(path.with_suffix(".sqlite"))) == 6
 
 
@@ -207,7 +184,7 @@ def test_places_and_files_that_will_not_do(folder: Path, capsys: Capture) -> Non
         (("run", path, "--out", folder), "is a directory"),
         (("run", path, "--executor", "slurm"), "executor 'slurm' is not local, dask:ADDRESS or mpi"),
         (("run", path, "--executor", "dask:tcp://127.0.0.1:1"), "no Dask scheduler answers at tcp://127.0"),
-        (("run", path, "--jobs", "0"), "--jobs: '0' is below 1"),
+        (("run", path, "-j", "0"), "-j: '0' is below 1"),
         (("export", out, "--out", folder / "t.xml"), "unknown format '.xml'; known: .csv, .json, .parquet"),
         (("export", folder / "none.sqlite", "--out", folder / "t.csv"), "there is no such file"),
         (("export", path, "--out", folder / "t.csv"), "file is not a database"),
@@ -224,27 +201,3 @@ def test_a_read_only_folder(folder: Path, capsys: Capture, monkeypatch: pytest.M
     # The tests may run as root, whom no permission stops.
     monkeypatch.setattr("os.access", lambda *_: False)
     assert "cannot be written: permission denied" in refused(capsys, "study", "run", path)
-
-
-@pytest.mark.usefixtures("in_process")
-def test_a_full_disk_loses_nothing(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = _study(folder, SMALL)
-    whole = RecordStore.append
-    count = 0
-
-    def append(self: RecordStore, *row: object) -> bool:
-        nonlocal count
-        count += 1
-        pages = self._base.execute("PRAGMA page_count").fetchone()[0]
-        if count == 2:
-            self._base.execute(f"PRAGMA max_page_count = {pages}")  # SQLite says the same of a full disk
-            row = (replace(row[0], error="x" * 100_000), *row[1:])  # type: ignore[type-var]  # every row is a dataclass
-        return whole(self, *row)  # type: ignore[arg-type]  # the row that `append` was called with
-
-    with monkeypatch.context() as patch:
-        patch.setattr(RecordStore, "append", append)
-        assert "database or disk is full" in refused(capsys, "study", "run", path)
-    kept = list(RecordStore(path.with_suffix(".sqlite")))
-    assert len(kept) == 1
-    assert json.loads(run(capsys, "study", "run", path, "--json"))["run"] == 2
-    assert next(iter(RecordStore(path.with_suffix(".sqlite")))) == kept[0]

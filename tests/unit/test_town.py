@@ -15,7 +15,7 @@ from strategies import topologies
 from tiers import examples
 
 from allocsolve.bounds import partition as partition_bounds, partition_bound, star_bound, town
-from allocsolve.bounds.town import extent, town_set
+from allocsolve.bounds.partition import extent, town_set
 from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem
 from allocsolve.instances import (
     MACHINE_SOURCES,

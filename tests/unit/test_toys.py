@@ -44,7 +44,7 @@ def contributed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             family: Any = getattr(module, name)
             patched.setattr(module, name, replace(family, solvers=(*family.solvers, row)))
         formats = MappingProxyType({**LOG_TABLES, toy_log.TABLE.name: toy_log.TABLE})
-        for place in ("instances.formats.logs.tables", "instances.formats.logs.jobs", "cli.parser_commands"):
+        for place in ("instances.formats.logs.tables", "instances.formats.logs.jobs", "cli.import_file"):
             patched.setattr(f"allocsolve.{place}.LOG_TABLES", formats)
         _forget()
         yield
@@ -98,7 +98,7 @@ def test_a_format_of_logs_is_one_value(tmp_path: Path, capsys: Capture) -> None:
     log, problem = tmp_path / "toy.csv", tmp_path / "jobs.json"
     log.write_text(toy_log.LOG)
     recorded = tmp_path / "recorded.json"
-    told = run_json(capsys, "import", "toy", log, "--nodes", "4", "--out", problem, "--recorded", recorded)
+    told = run_json(capsys, "import", log, "--nodes", "4", "--out", problem, "--recorded", recorded)
     assert told["problem"] == str(problem)
     jobs: Any = read_problem(problem)
     assert [(job.nodes, job.runtime, job.limit) for job in jobs.jobs] == [(3, 300, 600), (4, 60, 1200)]

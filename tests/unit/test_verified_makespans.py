@@ -11,7 +11,9 @@ import zlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+import pytest
 from cli_tools import Capture, refused, run, run_json
+from evolution_proofs import refutation
 from naive_refutation import refuted_makespan
 from tiers import examples
 from verified_tools import (
@@ -24,7 +26,8 @@ from verified_tools import (
     solved_makespan,
 )
 
-from allocsolve.errors import InvalidAnswer
+from allocsolve import EvolutionProblem, EvolutionProfile
+from allocsolve.errors import InvalidAnswer, UnsupportedProblem
 from allocsolve.instances import klein2011
 from allocsolve.judge import certified_bound
 from allocsolve.judge.evolution.proof_text import evolution_proof_text
@@ -32,10 +35,7 @@ from allocsolve.judge.evolution.proof_text import evolution_proof_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
     from allocsolve.families import ProofText
-    from allocsolve.model import EvolutionProblem
 
 
 def _text(problem: EvolutionProblem, *, with_schedule: bool = True) -> ProofText | None:
@@ -232,7 +232,7 @@ def test_a_schedule_and_a_refutation_are_an_optimum(
         tmp_path, replace(klein2011([8, 0], num_apps=(8, 8)), expand_limit=1)
     )
     assert "verified: makespan is at least 51642 s" in run(capsys, "check", problem, bound, "--verified")
-    both = ("check", problem, answer, "--proof", bound, "--verified")
+    both = ("check", problem, answer, "--certificate", bound, "--verified")
     assert "verified: makespan is 51642 s" in run(capsys, *both)
     printed = run_json(capsys, *both)
     assert printed["verified_bound"] == "51642"
@@ -241,8 +241,16 @@ def test_a_schedule_and_a_refutation_are_an_optimum(
 
 def test_what_has_no_theorem_is_refused_in_one_line(tmp_path: Path, capsys: Capture) -> None:
     problem, _, bound = makespan_proof_files(tmp_path, klein2011([5, 0], num_apps=(5, 5)))
-    said = refused(capsys, "check", problem, bound, "--export", tmp_path / "proof.txt")
+    said = refused(capsys, "check", problem, bound, "--out", tmp_path / "proof.txt")
     assert "not verified" in said
+
+
+def test_a_refutation_with_prices_is_refused() -> None:
+    problem = EvolutionProblem(1, (EvolutionProfile([(2, 1)]),) * 2, expand_limit=1)
+    certificate = refutation(problem, 3, 10, [[1], [1]])
+    assert certified_bound(problem, certificate, ("makespan",)) == 4
+    with pytest.raises(UnsupportedProblem, match="need prices of steps are not verified"):
+        evolution_proof_text(problem, certificate, 4)
 
 
 @needs_checker

@@ -188,13 +188,13 @@ def _files(folder: Path, problem: WorkloadProblem, certificate: dict[str, object
 def test_a_certificate_is_exported_without_the_checker(tmp_path: Path, capsys: Capture) -> None:
     files = _files(tmp_path, WHOLE, {**TIME_PRICES, "term": "turnaround"})
     out = tmp_path / "proof.txt"
-    assert f"proof written to {out}" in run(capsys, "check", *files, "--export", out)
+    assert f"proof written to {out}" in run(capsys, "check", *files, "--out", out)
     lines = out.read_text(encoding="ascii").splitlines(keepends=True)
     assert lines[:5] == ["rigid-workload 4 3 1\n", "0 4 3 1\n", "1 1 4 1\n", "2 3 2 2\n", lines[4]]
     assert lines[4:] == ["time-prices turnaround 4 0 3\n", "4 0\n", "2 2\n", "3 1\n"]
     digest = hashlib.sha256("".join(lines[:4]).encode()).hexdigest()
     assert workload_proof_text(WHOLE, TIME_PRICES, "turnaround").digest == digest
-    assert "exists; --force replaces it" in refused(capsys, "check", *files, "--export", out)
+    assert "exists; --force replaces it" in refused(capsys, "check", *files, "--out", out)
 
 
 @needs_checker
@@ -239,7 +239,7 @@ def test_what_has_no_theorem_is_refused_in_one_line(
 ) -> None:
     certificate = changed if "kind" in changed else {**TIME_PRICES, "term": "turnaround", **changed}
     files = _files(tmp_path, WorkloadProblem(4, jobs), certificate)
-    assert says in refused(capsys, "check", *files, "--export", tmp_path / "proof.txt")
+    assert says in refused(capsys, "check", *files, "--out", tmp_path / "proof.txt")
 
 
 def test_a_missing_checker_is_named_before_anything_is_read(
@@ -274,8 +274,8 @@ def test_a_solution_alone_is_no_certificate(tmp_path: Path, capsys: Capture) -> 
     problem, _ = _files(tmp_path, WHOLE, {**TIME_PRICES, "term": "turnaround"})
     answer = tmp_path / "answer.json"
     run(capsys, "solve", problem, "--solver", "fcfs", "--out", answer)
-    said = refused(capsys, "check", problem, answer, "--export", tmp_path / "proof.txt")
-    assert "is no certificate; --proof names the one that belongs to it" in said
+    said = refused(capsys, "check", problem, answer, "--out", tmp_path / "proof.txt")
+    assert "is not a certificate; --certificate names one" in said
 
 
 TERMS = ("turnaround", "wait", "slowdown")

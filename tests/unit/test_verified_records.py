@@ -104,7 +104,7 @@ def test_bounds_are_marked_and_shown(study: Path, stand_in: Path, tmp_path: Path
     assert best(rows[:2])[rows[0].digest].standing == "verified"
     assert best([replace(row, verified_bound="") for row in rows[:2]])[rows[0].digest].standing == "certified"
     page, table = tmp_path / "report.html", tmp_path / "report.md"
-    run(capsys, "study", "report", study, "--out", page, "--markdown", table)
+    run(capsys, "study", "report", study, "--out", page, "--out", table)
     assert "bounds verified" in table.read_text(encoding="utf-8")
     out = tmp_path / "records.csv"
     run(capsys, "study", "export", study, "--out", out)
@@ -214,7 +214,7 @@ def asked(
     if answer is None:
         return [files[0], files[2]]
     write_solution(files[1], problem, answer, {})
-    return [*files[:2], "--proof", files[2]]  # type: ignore[list-item]  # a word among files
+    return [*files[:2], "--certificate", files[2]]  # type: ignore[list-item]  # a word among files
 
 
 def checker_that_agrees(
@@ -241,7 +241,7 @@ CASES: dict[str, tuple[Problem, dict[str, Any], str, Answer | None]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("more", [(), ("--verified",), ("--export",)])
+@pytest.mark.parametrize("more", [(), ("--verified",), ("--out",)])
 def test_no_line_of_check_holds_another_line(
     case: str, more: tuple[str, ...], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,7 +251,7 @@ def test_no_line_of_check_holds_another_line(
     words = asked(tmp_path, problem, certificate, term, answer)
     checker = checker_that_agrees(tmp_path, problem, certificate, term, answer)
     monkeypatch.setenv(VARIABLE, str(checker))
-    out = [tmp_path / "proof.txt"] if "--export" in more else []
+    out = [tmp_path / "proof.txt"] if "--out" in more else []
     status = int(case in ("one that is not feasible", "a schedule of a workload"))
     lines = run(capsys, "check", *words, *more, *out, status=status).splitlines()
     assert [line for line in lines if "\\n" in line] == []
@@ -305,7 +305,7 @@ def test_where_nothing_counts_there_is_nothing_to_verify(
     shown = run_json(capsys, "check", *words, "--verified")
     assert (shown["certified_bound"], shown["verified_bound"]) == (0, None)
     assert shown["nothing_counts"].endswith(why)
-    assert f"{why}, so the bound is 0" in refused(capsys, "check", *words, "--export", tmp_path / "text")
+    assert f"{why}, so the bound is 0" in refused(capsys, "check", *words, "--out", tmp_path / "text")
 
 
 @needs_checker

@@ -23,8 +23,9 @@ from allocsolve.errors import FormatError
 from allocsolve.instances import log_format
 from allocsolve.judge import workload_value
 from allocsolve.pictures.chart import duration
-from allocsolve.report.whatif.findings import periods_of
-from allocsolve.report.whatif.words import anchor, at_least, definitions
+from allocsolve.report import whatif
+from allocsolve.report.logs.findings import periods_of
+from allocsolve.report.logs.words import anchor, at_least, definitions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,7 +125,7 @@ def test_an_interrupt_keeps_what_is_done(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "jobs.txt.gz").write_bytes(gzip.compress(sacct().encode()))
-    argv = ["whatif", "jobs.txt.gz", "--nodes", str(NODES), *SECONDS, "--json"]
+    argv = ["whatif", "jobs.txt.gz", "--nodes", str(NODES), *SECONDS, "--out", "page.html", "--json"]
     original = bench.run_missing
 
     def interrupted(tasks: Any, *rest: Any, **more: Any) -> None:
@@ -136,19 +137,25 @@ def test_an_interrupt_keeps_what_is_done(
         assert main(argv) == 130
     out, err = capsys.readouterr()
     assert without_compiling(err) == (
-        "allocsolve: interrupted; what is known is in jobs-whatif.html, the same command goes on from there\n"
+        "allocsolve: interrupted; what is known is in page.html, the same command goes on from there\n"
     )
     assert '"interrupted": true' in out
-    page = (tmp_path / "jobs-whatif.html").read_text()
+    page = (tmp_path / "page.html").read_text()
     assert "had computed prices, first-fit, conservative." in page
     assert "is not known yet" in page
     assert "EASY backfilling: " in page
-    kept = [*RecordStore(tmp_path / "jobs-whatif.sqlite")]
+    kept = [*RecordStore(tmp_path / "page.sqlite")]
     assert sorted(record.solver for record in kept) == ["easy", "fcfs"]
     told = run_json(capsys, *argv[:-1])
     assert told["missing"] == []
-    assert [*RecordStore(tmp_path / "jobs-whatif.sqlite")][:2] == kept
-    assert "Not complete" not in (tmp_path / "jobs-whatif.html").read_text()
+    assert [*RecordStore(tmp_path / "page.sqlite")][:2] == kept
+    assert "Not complete" not in (tmp_path / "page.html").read_text()
+    before = {*tmp_path.iterdir()}
+    assert "No page was written: --out FILE.html writes one." in run(capsys, *argv[:-3])
+    assert {*tmp_path.iterdir()} == before
+    answer = whatif("jobs.txt.gz", NODES, seconds=600, records="page.sqlite").document()
+    same = ("recorded", "schedules", "wait_bound", "sentences")
+    assert {name: answer[name] for name in same} == {name: told[name] for name in same}
 
 
 def test_bad_input_gets_one_line(tmp_path: Path, capsys: Capture) -> None:

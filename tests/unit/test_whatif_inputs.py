@@ -22,7 +22,7 @@ from allocsolve.instances import (
 )
 from allocsolve.judge import workload_metrics, workload_violations
 from allocsolve.pictures.workload import longest_bar, wait_bars
-from allocsolve.report.whatif.questions import with_merged
+from allocsolve.report.logs.questions import with_merged
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,7 +117,7 @@ def test_counted_gpus_are_no_nodes(tmp_path: Path, capsys: Capture) -> None:
     shown = run(capsys, *argv)
     assert "EASY backfilling, nodes not modelled" in shown
     problem = tmp_path / "p.json"
-    said = run(capsys, "import", "sacct", log, "--nodes", 24, "--unit", "gpus", "--out", problem)
+    said = run(capsys, "import", log, "--nodes", 24, "--unit", "gpus", "--out", problem)
     assert "Nodes not modelled: 4 jobs may have had" in said
     again = run_json(capsys, "whatif", problem, *SECONDS, "--out", tmp_path / "again.html")
     assert again["cautions"][0] == told["cautions"][0]
@@ -142,7 +142,7 @@ def test_processors_on_one_node_each_may_share_it(tmp_path: Path, capsys: Captur
 def test_a_problem_that_import_has_written_gives_the_same(tmp_path: Path, capsys: Capture) -> None:
     log, problem = tmp_path / "jobs.txt", tmp_path / "p.json"
     log.write_text(sacct(limits=True))
-    run(capsys, "import", "sacct", log, "--nodes", NODES, "--out", problem)
+    run(capsys, "import", log, "--nodes", NODES, "--out", problem)
     asked = ("--nodes", f"{NODES},20", "--closed", "2024-01-11T00:00+2h", "--by", "user", *SECONDS)
     told = run_json(capsys, "whatif", log, *asked, "--out", tmp_path / "a.html")
     again = run_json(capsys, "whatif", problem, *asked, "--out", tmp_path / "b.html")
@@ -179,7 +179,7 @@ def test_a_problem_without_a_log_does_not_say_what_it_counts(tmp_path: Path, cap
 
 def test_it_has_the_options_of_import(capsys: Capture) -> None:
     shown = {}
-    for argv in (["whatif"], ["import", "sacct"]):
+    for argv in (["whatif"], ["import"]):
         with pytest.raises(SystemExit):
             make_parser(argv).parse_args([*argv, "--help"])
         shown[argv[0]] = capsys.readouterr().out
@@ -187,7 +187,7 @@ def test_it_has_the_options_of_import(capsys: Capture) -> None:
         about = [re.search(rf"^  {option} [^-]*", text, flags=re.MULTILINE) for text in shown.values()]
         first, second = (" ".join(found[0].split()) for found in about if found)
         assert first == second
-    assert "--policies" in shown["whatif"]
+    assert "--policy" in shown["whatif"]
     assert "(default:fcfs,first-fit,easy,conservative)" in "".join(shown["whatif"].split())
 
 
@@ -195,14 +195,14 @@ def test_policies_are_chosen_by_name(tmp_path: Path, capsys: Capture) -> None:
     log = tmp_path / "jobs.txt"
     log.write_text(sacct(limits=True))
     argv = ("whatif", log, "--nodes", NODES, *SECONDS, "--out", tmp_path / "page.html")
-    told = run_json(capsys, *argv, "--policies", "first-fit,easy(order=smallest)")
+    told = run_json(capsys, *argv, "--policy", "first-fit,easy(order=smallest)")
     assert [*told["schedules"]] == ["first-fit", "easy(order=smallest)", "prices"]
     assert any(one.startswith("Of these policies ") for one in told["sentences"])
-    shown = run(capsys, *argv, "--policies", "fcfs", "--order", "submit,smallest")
+    shown = run(capsys, *argv, "--policy", "fcfs", "--order", "submit,smallest")
     assert "strict order" in shown
     assert re.search("^as it is: 16 nodes +[0-9]", shown, flags=re.MULTILINE), "questions are asked of EASY"
-    assert "--policies: unknown policy 'cpsat'" in refused(capsys, *argv, "--policies", "cpsat")
-    assert "easy is named twice" in refused(capsys, *argv, "--policies", "easy,easy")
+    assert "--policy: unknown policy 'cpsat'" in refused(capsys, *argv, "--policy", "cpsat")
+    assert "easy is named twice" in refused(capsys, *argv, "--policy", "easy,easy")
 
 
 def test_what_is_closed_and_eligible_counts(tmp_path: Path, capsys: Capture) -> None:
@@ -225,7 +225,7 @@ def test_what_is_closed_and_eligible_counts(tmp_path: Path, capsys: Capture) -> 
 def test_no_event_closes_nothing(command: str, tmp_path: Path, capsys: Capture) -> None:
     log = _log(tmp_path / "jobs.txt", [(0, 0, 60, 2)], "NNodes")
     (tmp_path / "events.txt").write_text("NodeName|TimeStart|TimeEnd|State|Reason|\n")
-    made: tuple[object, ...] = ("import", "sacct", log, "--out", tmp_path / "p.json")
+    made: tuple[object, ...] = ("import", log, "--out", tmp_path / "p.json")
     if command == "whatif":
         made = ("whatif", log, *SECONDS, "--out", tmp_path / "page.html")
     said = run(capsys, *made, "--nodes", 4, "--events", tmp_path / "events.txt")

@@ -1,4 +1,4 @@
-"""What `whatif --prometheus` writes: read back by Prometheus's own parser, figure by figure."""
+"""What `whatif --out` writes: read back by Prometheus's own parser, figure by figure."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from allocsolve.bench import RecordStore
 from allocsolve.cli import main
 from allocsolve.instances import log_problem, read_sacct_log
 from allocsolve.instances.formats.logs.times import zone
-from allocsolve.report.whatif import prometheus_text, variants, what_if
+from allocsolve.report.logs import prometheus_text, variants, what_if
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.report.whatif import WhatIf
+    from allocsolve.report.logs import WhatIf
 
 DASHBOARD = Path(__file__).parents[2] / "examples" / "grafana_whatif.json"
 LOG = 'jobs "of\\today".txt'
@@ -45,7 +45,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def command(folder: Path) -> tuple[object, ...]:
     asked = ("--nodes", f"{NODES},20", "--order", "submit,shortest-estimate", "--malleable", "50", *SECONDS)
-    return "whatif", folder / LOG, *asked, "--out", folder / "p.html", "--prometheus", folder / "p.prom"
+    return "whatif", folder / LOG, *asked, "--out", folder / "p.html", "--out", folder / "p.prom"
 
 
 def samples_of(text: str) -> Samples:

@@ -23,7 +23,7 @@ from allocsolve.judge import workload_value
 from allocsolve.model import Budget, Jobs, WorkloadProblem, terms
 from allocsolve.pictures.chart import duration
 from allocsolve.registry import make_solver
-from allocsolve.report.whatif.words import ORDER_NAMES, anchor, at_least
+from allocsolve.report.logs.words import ORDER_NAMES, anchor, at_least
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,11 +37,11 @@ work = pytest.fixture(scope="module", autouse=True)(fixed_work)
 WINDOW = "2024-01-10T21:00+2h"
 ASKED = (
     *("--nodes", f"{NODES},7,24", "--order", "submit,shortest-estimate", "--closed", WINDOW),
-    *("--limits", "given,actual", "--by", "user"),
+    *("--estimates", "given,actual", "--by", "user"),
 )
 ROWS = [
     *(("", ""), ("nodes", "7"), ("nodes", "24"), ("order", "shortest-estimate")),
-    *(("closed", WINDOW), ("limits", "actual")),
+    *(("closed", WINDOW), ("estimates", "actual")),
 ]
 SHORTEST = "easy(order=shortest-estimate)"
 
@@ -158,7 +158,7 @@ def test_every_word_on_the_page_leads_to_its_definition(made: Path) -> None:
 
 def test_who_asks_for_nothing_gets_the_page_as_it_was(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "jobs.txt").write_text(sacct(limits=True))
-    nothing = ("--nodes", NODES, "--order", "submission", "--limits", "given")
+    nothing = ("--nodes", NODES, "--order", "submission", "--estimates", "given")
     argv = ("whatif", tmp_path / "jobs.txt", *SECONDS, "--out", tmp_path / "page.html")
     told = run_json(capsys, *argv, *nothing)
     assert (told["questions"], told["answers"], told["split"]) == ([], [], None)
@@ -273,7 +273,7 @@ def test_what_cannot_be_asked_gets_one_line(tmp_path: Path, capsys: Capture) -> 
         (("--nodes", "16,"), "argument --nodes: '' is not an integer"),
         (("--order", "fastest"), "argument --order: unknown order 'fastest'"),
         (("--order", "submit,submission"), "argument --order: submission is named twice"),
-        (("--limits", "none"), "argument --limits: unknown limits 'none'"),
+        (("--estimates", "none"), "argument --estimates: unknown source of estimates 'none'"),
         (("--closed", "tomorrow"), "closed window 'tomorrow': "),
         (
             ("--closed", "2024-01-10T21:00+2h,nodes=17"),

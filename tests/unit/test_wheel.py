@@ -78,14 +78,14 @@ def test_whatif_makes_its_page(installed: dict[str, str], tmp_path: Path) -> Non
     """The first command of docs/whatif.md on the log that stands there."""
     text = (ROOT / "docs" / "whatif.md").read_text(encoding="utf-8")
     log = re.search(r"(?ms)^:caption: jobs\.txt\n\n(.*?)^```$", text)
-    shown = re.search(r"(?ms)^\$ allocsolve (whatif jobs\.txt --nodes 4)\n(.*?)^```$", text)
+    shown = re.search(r"(?ms)^\$ allocsolve (whatif jobs\.txt --nodes 4 --out jobs\.html)\n(.*?)^```$", text)
     assert log is not None
     assert shown is not None
     (tmp_path / "jobs.txt").write_text(log[1], encoding="utf-8")
     done = run_installed(installed, "allocsolve", *shown[1].split(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert matches(shown[2], done.stdout), done.stdout
-    page = (tmp_path / "jobs-whatif.html").read_text(encoding="utf-8")
+    page = (tmp_path / "jobs.html").read_text(encoding="utf-8")
     assert "</html>" in page
     left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"jobs.txt", "jobs-whatif.html", "jobs-whatif.sqlite"}
+    assert left == {"jobs.txt", "jobs.html", "jobs.sqlite"}

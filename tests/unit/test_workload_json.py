@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +10,12 @@ from format_draws import random_workload_of
 from hypothesis import given, settings, strategies as st
 from tiers import examples
 
-from allocsolve.cli.main import main
 from allocsolve.errors import FormatError, InvalidAnswer
 from allocsolve.instances import digest, parse_problem, parse_solution, problem_document, solution_document
 from allocsolve.model import Job, Jobs, Profile, SpeedupTable, WorkloadProblem, WorkloadSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 JOB = {"submit": 0, "nodes": 2, "runtime": 5}
@@ -75,17 +72,6 @@ def test_tables_of_speedups_are_written() -> None:
     document = problem_document(problem)
     assert document["jobs"][0]["speedup"] == {"table": [[1, 8], [2, 5.5]]}
     assert parse_problem(document, "p.json") == problem
-
-
-def test_solve_writes_files_of_other_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "p.json"
-    path.write_text(json.dumps(problem_document(PROBLEM)))
-    perfetto, evalys = tmp_path / "perfetto.json", tmp_path / "evalys.csv"
-    argv = ["solve", str(path), "--solver", "fcfs", "--window", "0:50"]
-    assert main([*argv, "--perfetto", str(perfetto), "--evalys", str(evalys)]) == 0
-    assert str(perfetto) in capsys.readouterr().out
-    assert json.loads(perfetto.read_text())["traceEvents"]
-    assert len(evalys.read_text().splitlines()) == 2  # the head of the table, and the job of the window
 
 
 TABLE = {"table": [[2, 100], [4, 60], [8, 40]]}

@@ -101,7 +101,7 @@ def test_a_folder_without_the_log_is_refused(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(InvalidOption, match="holds neither cori_knl_merged"):
         cori_knl(tmp_path)
     monkeypatch.delenv("ALLOCSOLVE_TRACES", raising=False)
-    with pytest.raises(InvalidOption, match="--traces DIR or ALLOCSOLVE_TRACES"):
+    with pytest.raises(InvalidOption, match="--log DIR or ALLOCSOLVE_TRACES"):
         cori_knl()
 
 

@@ -36,8 +36,7 @@ from allocsolve.bench.evaluation.messages import (
     ViewSender,
     decisions_of,
 )
-from allocsolve.bench.runs.clock import clock
-from allocsolve.bench.runs.watch import LOOK_S, cause_of, exit_reason, held_mb
+from allocsolve.bench.runs.watch import LOOK_S, cause_of, clock, exit_reason, held_mb
 from allocsolve.errors import AllocsolveError, InvalidAnswer
 from allocsolve.kernels.cache import kernel_folder
 from allocsolve.simulation import Engine, IllegalDecision

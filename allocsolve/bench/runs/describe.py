@@ -196,7 +196,7 @@ def _reply(question: _Question) -> Document:
     try:
         name, kinds, identities = _fields(_described(question.name, question.objectives))
     except PluginError as error:
-        return {"error": str(error).removeprefix(f"plug-in {question.name!r}: ")}
+        return {"error": str(error).removeprefix(f"plug-in {error.name!r}: ")}
     except BaseException as error:  # noqa: BLE001 - a plug-in may raise anything
         return {"error": f"{type(error).__name__}: {error}"}
     return {"name": name, "kinds": kinds, "identities": identities}

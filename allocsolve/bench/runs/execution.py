@@ -406,6 +406,7 @@ class _Run:
         own_limit: float | None = None,
     ) -> None:
         self._task, self._announce, self.watch = task, announce, watch
+        self._follow: Callable[[str], None] = getattr(announce, "follow", lambda _: None)
         #: In place of the budget, in seconds.
         self._own_limit = own_limit
         self._largest = _REPLY_BYTES + _REPLY_FACTOR * size
@@ -437,9 +438,10 @@ class _Run:
             if mark not in self._due:
                 raise FormatError("reply", [f"the process sent {mark!r}, {self._due!r} was expected"])
             if mark == COMPILING:
-                announce_once(self._announce, reply.decode(errors="replace"))
-                self._due = READY
+                announce_once(self._announce, line := reply.decode(errors="replace"))
+                self._follow(line)
             elif mark == READY:
+                self._follow("")
                 key = self._task.key
                 self._state, self._due = "still running", DONE
                 limit = key.seconds if self._own_limit is None else self._own_limit

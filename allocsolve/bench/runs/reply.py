@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.bench.runs.clock import clock
+from allocsolve.bench.runs.watch import clock
 from allocsolve.errors import FormatError, InvalidAnswer
 from allocsolve.instances import digest, parse_solution, solution_document
 from allocsolve.instances.formats import Document, show

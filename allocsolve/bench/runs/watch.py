@@ -16,15 +16,18 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 from pickle import HIGHEST_PROTOCOL, dumps, loads
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, TypeAlias
 
-from allocsolve.bench.runs.clock import clock
 from allocsolve.errors import FormatError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+#: Taken before any solver is loaded: one that puts another function in its place does not stop this clock.
+clock: Final = time.perf_counter
 
 
 def start(function: str, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -224,8 +227,9 @@ def scheduled(pid: int) -> tuple[float, float]:
     return 0.0, 0.0
 
 
-#: What a process says of an order, in this order: kernels are being compiled (once or not at all; a line that
-#: says which follows, after its length); the clock starts; the solver has returned; a reply follows likewise.
+#: What a process says of an order, in this order: kernels are being compiled (any number of times; a line
+#: that says which follows, after its length); the clock starts; the solver has returned; a reply follows
+#: likewise.
 COMPILING: Final = b"c"
 READY: Final = b"r"
 DONE: Final = b"d"

@@ -93,7 +93,7 @@ def main() -> None:
 def _carried_out(order: Order, worker: _Worker, outward: BinaryIO) -> Call:
     try:
         solver = worker.solver(order)
-        registry.ready(solver, worker.problem, announce=lambda line: tell(outward, COMPILING, line.encode()))
+        registry.ready(solver, worker.problem, announce=_Announcement(outward))
     except BaseException as error:  # noqa: BLE001 - this process is there for nothing else
         tell(outward, READY + DONE)
         worker.restore()  # whatever the solver has done to it
@@ -106,6 +106,20 @@ def _carried_out(order: Order, worker: _Worker, outward: BinaryIO) -> Call:
         begun=lambda: tell(outward, READY),
         done=lambda: tell(outward, DONE),
     )
+
+
+class _Announcement:
+    """Sends out how far kernels are that are being compiled."""
+
+    def __init__(self, outward: BinaryIO) -> None:
+        self._outward = outward
+
+    def __call__(self, line: str) -> None:
+        """Do nothing: what follows says the same."""
+
+    def follow(self, line: str) -> None:
+        """Send a line."""
+        tell(self._outward, COMPILING, line.encode())
 
 
 def _printed() -> str:

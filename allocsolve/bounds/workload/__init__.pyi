@@ -9,5 +9,4 @@ from .costs import MEAN_TERMS as MEAN_TERMS, JobCosts as JobCosts, job_costs as 
 from .job_prices import job_prices as job_prices
 from .machine_job_prices import machine_job_prices as machine_job_prices
 from .machine_prices import machine_prices as machine_prices
-from .time_prices import PriceBound as PriceBound, time_prices as time_prices
-from .work_prices import work_prices as work_prices
+from .time_prices import PriceBound as PriceBound, time_prices as time_prices, work_prices as work_prices

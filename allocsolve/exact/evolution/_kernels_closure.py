@@ -42,9 +42,11 @@ ARC, OLD, NEW, PREVIOUS, REASON, DEPTH = range(6)
 NO_REASON: int = np.int64(-1)  # type: ignore[assignment]  # kernels take it for an int
 
 #: Reasons up to this number stem from the limit on the sum of the starts, see `_kernels_sum`, but for the one
-#: that stems from the budget for waste, see `_kernels_waste`.
+#: that stems from the budget for waste, see `_kernels_waste`, and all below it, which stem from prices of
+#: steps, see `_kernels_prices`.
 SUM_REASON: int = np.int64(-2)  # type: ignore[assignment]  # kernels take it for an int
 WASTE_REASON: int = np.int64(-(1 << 20))  # type: ignore[assignment]  # kernels take it for an int
+PRICE_REASON: int = np.int64(-(1 << 20) - 1)  # type: ignore[assignment]  # kernels take it for an int
 
 
 class Arcs(NamedTuple):

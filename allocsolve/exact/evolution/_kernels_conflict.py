@@ -23,7 +23,7 @@ from allocsolve.exact.evolution._kernels_closure import (
     TRAIL,
     before_hole,
 )
-from allocsolve.exact.evolution._kernels_waste import Limits, explain_limit
+from allocsolve.exact.evolution._kernels_limits import Limits, explain_limit
 from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:

@@ -27,10 +27,10 @@ from allocsolve.exact.evolution._kernels_closure import (
     raise_arc,
 )
 from allocsolve.exact.evolution._kernels_conflict import learn
+from allocsolve.exact.evolution._kernels_limits import Limits, hold_limits
 from allocsolve.exact.evolution._kernels_offsets import Engine, arcs_of, attach, propagate, undo
 from allocsolve.exact.evolution._kernels_proof_log import note_clause
-from allocsolve.exact.evolution._kernels_sum import CONFLICT, LIMIT, RAISED, UNLIMITED, hold_sum
-from allocsolve.exact.evolution._kernels_waste import Limits, hold_waste
+from allocsolve.exact.evolution._kernels_sum import CONFLICT, RAISED
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.search import select
 
@@ -214,13 +214,8 @@ def search(e: Engine, limits: Limits, n: int, conflicts: int) -> int:
                 return NO_ANSWER
             _settle(e)
             cleaning = False
-        if not conflict and limits.starts.state[LIMIT] < UNLIMITED:
-            outcome = hold_sum(e, limits.starts, n)
-            if outcome == RAISED:
-                continue
-            conflict = outcome == CONFLICT
-        if not conflict and len(limits.waste.arcs) > 0:
-            outcome = hold_waste(e, limits.waste, n)
+        if not conflict:
+            outcome = hold_limits(e, limits, n)
             if outcome == RAISED:
                 continue
             conflict = outcome == CONFLICT

@@ -15,12 +15,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from allocsolve.exact.evolution._kernels_closure import (
-    ARC,
     CULPRIT,
     NEW,
     OLD,
     PREVIOUS,
-    REASON,
     TRAIL,
     WASTE_REASON,
     raise_arc,
@@ -30,8 +28,6 @@ from allocsolve.exact.evolution._kernels_sum import (
     CONFLICT,
     QUIET,
     RAISED,
-    SumLimit,
-    explain_sum,
     write_culprit,
 )
 from allocsolve.kernels import inner_kernel
@@ -54,13 +50,6 @@ class WasteLimit(NamedTuple):
     entries: IntArray
 
 
-class Limits(NamedTuple):
-    """The limits on sums over several arcs."""
-
-    starts: SumLimit
-    waste: WasteLimit
-
-
 @inner_kernel
 def _waste(e: Engine, w: WasteLimit) -> int:
     """Return the least waste that the values of the arcs leave possible. O(expandable steps)."""
@@ -71,7 +60,7 @@ def _waste(e: Engine, w: WasteLimit) -> int:
 
 
 @inner_kernel
-def _explain_waste(e: Engine, w: WasteLimit, entry: int, own: int, own_value: int) -> int:
+def explain_waste(e: Engine, w: WasteLimit, entry: int, own: int, own_value: int) -> int:
     """Write premises from before `entry` that exceed the budget if `own` has `own_value`.
 
     `own` is an arc, -1 for none. Returns the number of premises. They are weakened, the latest first, to
@@ -128,7 +117,7 @@ def hold_waste(e: Engine, w: WasteLimit, n: int) -> int:
     state = e.state
     left = w.budget[0] - _waste(e, w)
     if left < 0:
-        return write_culprit(e, _explain_waste(e, w, state[TRAIL], -1, 0))
+        return write_culprit(e, explain_waste(e, w, state[TRAIL], -1, 0))
     if 4 * state[TRAIL] > 3 * len(e.trail):
         return QUIET
     arcs = arcs_of(e)
@@ -143,12 +132,3 @@ def hold_waste(e: Engine, w: WasteLimit, n: int) -> int:
                 state[CULPRIT] = -1
                 return CONFLICT
     return outcome
-
-
-@inner_kernel
-def explain_limit(e: Engine, limits: Limits, n: int, entry: int, value: int) -> int:
-    """Write premises from before `entry` that imply that its arc has `value`, for raises by a limit."""
-    if e.trail[entry, REASON] == WASTE_REASON:
-        # Arcs within an application have no holes, so the raise is the one that the budget implies.
-        return _explain_waste(e, limits.waste, entry, e.reverses[e.trail[entry, ARC]], 1 - value)
-    return explain_sum(e, limits.starts, n, entry, value)

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allocsolve.bounds import makespan_bound, mean_busy_time, strong_makespan_bound, total_completion
+from allocsolve.bounds import (
+    makespan_bound,
+    mean_busy_time,
+    step_prices,
+    strong_makespan_bound,
+    total_completion,
+)
 from allocsolve.exact.evolution._conflicts import violated_covers
 from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
 from allocsolve.exact.evolution._offset_model import OffsetModel
@@ -31,6 +37,7 @@ if TYPE_CHECKING:
 
     from ortools.sat.python import cp_model
 
+    from allocsolve.bounds.evolution import StepPrices
     from allocsolve.exact.evolution._conflicts import Block
     from allocsolve.exact.evolution._offset_model import Lemmas
     from allocsolve.model import Clock, EvolutionObjective, EvolutionProblem, IntArray
@@ -105,6 +112,8 @@ class Knowledge:
         self.limit = Limit.TIME
         self.bound = self.combinatorial_bound()
         self.max_proof_bytes = max_proof_bytes
+        #: Prices of steps, which models make use of.
+        self.prices: StepPrices | None = None
         self._given = segments_of(problem).clauses
         #: The certificate of the best bound that can be checked.
         self.certificate: dict[str, Any] = {"kind": "area"}
@@ -125,10 +134,15 @@ class Knowledge:
         return makespan_bound(self.problem)
 
     def strengthen(self) -> None:
-        """Note a bound that takes longer, still without search: up to a second for 20 applications."""
-        self.prove(
-            *strong_makespan_bound(self.problem, seconds=self.params.bound_share * self.clock.remaining)
-        )
+        """Note a bound that takes longer, still without search, and the prices behind it.
+
+        This takes up to a second for 20 applications. Models of earlier calls know no prices.
+        """
+        seconds = self.params.bound_share * self.clock.remaining
+        strong = strong_makespan_bound(self.problem, seconds=seconds)
+        self.prove(*strong)
+        if "prices" in strong.certificate:
+            self.prices = step_prices(self.problem, strong.certificate["prices"])
 
     def measure(self, starts: IntArray) -> int:
         """Return the value of a schedule, as step starts."""
@@ -136,7 +150,7 @@ class Knowledge:
 
     def new_model(self, time: int, seed: int, log: ProofLog | None = None) -> OffsetModel:
         """Return a model of the schedules that end by a time."""
-        return OffsetModel(self.problem, time, self.clock, seed=seed, log=log)
+        return OffsetModel(self.problem, time, self.clock, seed=seed, log=log, prices=self.prices)
 
     def new_log(self) -> ProofLog:
         """Return an empty log for the models of this problem."""
@@ -285,12 +299,7 @@ class FromBelow:
         """Search for one slice of conflicts; go up if the time is refuted, go back if that takes too long."""
         shared, params = self._shared, self._shared.params
         if self._step is None:
-            # Without expansion what is refuted soon is more, and the verified checker takes it.
-            if shared.problem.expand_limit > 1:
-                shared.strengthen()
             self._step = (shared.value - shared.bound) / self._first_steps
-            if not shared.open:
-                return
         if self._now is None:
             time = min(shared.bound + int(self._step), shared.value - 1)
             self._now = Refutation(shared, time, self._seed, shared.new_log())

@@ -7,7 +7,7 @@ segment (see `_segments`), such a clause is a hole in the difference of the two 
 
 from __future__ import annotations
 
-from itertools import permutations, takewhile
+from itertools import pairwise, permutations, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,10 +29,12 @@ from allocsolve.exact.evolution._kernels_closure import (
     TOWARDS,
 )
 from allocsolve.exact.evolution._kernels_conflict import UNNEEDED
+from allocsolve.exact.evolution._kernels_limits import Limits
 from allocsolve.exact.evolution._kernels_offset_search import add_fact, search
 from allocsolve.exact.evolution._kernels_offsets import Engine
+from allocsolve.exact.evolution._kernels_prices import PriceLimit
 from allocsolve.exact.evolution._kernels_sum import LIMIT, SumLimit
-from allocsolve.exact.evolution._kernels_waste import Limits, WasteLimit
+from allocsolve.exact.evolution._kernels_waste import WasteLimit
 from allocsolve.exact.evolution._segments import segments_of
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from allocsolve.bounds.evolution import StepPrices
     from allocsolve.exact.evolution._choices import Holes
     from allocsolve.exact.evolution._conflicts import Block
     from allocsolve.exact.evolution._proof_log import ProofLog
@@ -82,18 +85,25 @@ class OffsetModel:
 
     Only answers that end by `horizon`, in seconds and at most `LATEST`, count; nothing is known about others.
     Clauses are collected while the clock has time left: missing ones only weaken the relaxation. Learned
-    clauses are written to `log`, if there is one.
+    clauses are written to `log`, if there is one. `prices` limit what steps take; see `_kernels_prices`.
     """
 
     def __init__(
-        self, problem: EvolutionProblem, horizon: int, clock: Clock, *, seed: int, log: ProofLog | None = None
+        self,
+        problem: EvolutionProblem,
+        horizon: int,
+        clock: Clock,
+        *,
+        seed: int,
+        log: ProofLog | None = None,
+        prices: StepPrices | None = None,
     ) -> None:
         self.blocks = blocks_of(problem)
         self._problem = problem
         self._segments = segments_of(problem)
         self._points = self._segments.num_points
         self._covers: set[tuple[Block, ...]] = set()
-        self._time, self._log = horizon, log
+        self._time, self._log, self._prices = horizon, log, prices
         #: The numbers of the clauses when the last slice had ended.
         self._held = np.empty(0, dtype=np.int64)
         holes, pairs = self._separated()
@@ -111,7 +121,7 @@ class OffsetModel:
             self._append(clause, number)
         for cover, facts_of_cover in covers:
             self._append(facts_of_cover, self._number(cover))
-        self._limits = Limits(SumLimit.none(self._points), self._waste_limit())
+        self._limits = Limits(SumLimit.none(self._points), self._waste_limit(), self._price_limit())
         self.contradiction = self._ground(horizon)
 
     def _separated(self) -> tuple[Holes, list[tuple[tuple[Block, ...], list[Fact]]]]:
@@ -254,6 +264,28 @@ class OffsetModel:
         available = problem.num_nodes * (self._time - min(problem.releases))
         return max(-1, min(available - problem.area, 1 << 62))
 
+    def _price_limit(self) -> PriceLimit:
+        """Return the steps with prices, and the windows of which they take their share."""
+        rows: list[tuple[int, int, int, int, int]] = []
+        if self._prices:
+            for times, prices in zip(self._segments.times, self._prices.of_steps, strict=True):
+                rows += [
+                    (*start, *end, price)
+                    for (start, end), price in zip(pairwise(times), prices, strict=True)
+                    if price
+                ]
+        origin, release = self._points - 1, min(self._problem.releases)
+        starts, ends = sorted({row[:2] for row in rows}), sorted({row[2:4] for row in rows})
+        windows = [(origin, release, *end) for end in ends]
+        windows += [(*start, origin, self._time) for start in starts]
+        most = self._prices.most if self._prices else 0
+        return PriceLimit(
+            np.array(windows, dtype=np.int64).reshape(-1, 4),
+            np.array(rows, dtype=np.int64).reshape(-1, 5),
+            np.array([most], dtype=np.int64),
+            np.zeros(len(rows), dtype=np.int64),
+        )
+
     def _number(self, cover: tuple[Block, ...]) -> int:
         """Return the number of the clause of a cover in the proof."""
         return self._log.add_cover(cover) if self._log else 0
@@ -280,6 +312,8 @@ class OffsetModel:
         n = self._points
         self._time = min(self._time, time)
         self._limits.waste.budget[0] = self._budget()
+        windows = self._limits.prices.windows
+        windows[windows[:, 2] == n - 1, 3] = self._time
         for point, (_, left) in enumerate(self._segments.extents):
             if add_fact(self._engine, n, point * n + n - 1, left - time):
                 self.contradiction = True
@@ -345,7 +379,10 @@ class OffsetModel:
 
     def certificate(self, time: int) -> dict[str, Any] | None:
         """Return the proof, just met, that no answer ends by `time`; None without a log."""
-        return self._log.certificate(time, self._segments.first_steps) if self._log else None
+        if self._log is None:
+            return None
+        prices = self._prices.of_steps if self._prices else None
+        return self._log.certificate(time, self._segments.first_steps, prices)
 
     @property
     def points(self) -> int:

@@ -99,10 +99,13 @@ class ProofLog:
             if self.is_kept:
                 self._write_items(np.empty(0, dtype=np.int32), self._without(numbers))
 
-    def certificate(self, time: int, points: list[list[int]]) -> dict[str, Any] | None:
+    def certificate(
+        self, time: int, points: list[list[int]], prices: list[list[int]] | None = None
+    ) -> dict[str, Any] | None:
         """Return the proof that no answer ends by `time`; None if the log was dropped.
 
-        `points` has, for each point, the pair [application, step] of the step whose start it is.
+        `points` has, for each point, the pair [application, step] of the step whose start it is; `prices`
+        those of the steps of each application, if the searches knew any.
         """
         with self._lock:
             if not self.is_kept:
@@ -111,7 +114,8 @@ class ProofLog:
             self._parts.append(self._compressor.copy().flush())
             log = b"".join(self._parts)
             self._parts.pop()
-        return {"kind": "learned-clauses", "points": points, "log": base64.b64encode(log).decode()}
+        certificate = {"kind": "learned-clauses", "points": points, "log": base64.b64encode(log).decode()}
+        return {**certificate, "prices": prices} if prices else certificate
 
     def _add(self, count: int, holders: int) -> IntArray:
         """Return the numbers of new clauses."""

@@ -62,10 +62,12 @@ class EvolutionConflictSearch(Options):
     known, from above; one refutes times from below, while annealing goes on. With one worker they take turns;
     with two, the second thread has a second search from above too, and the two exchange short
     clauses. With expansion what steps may waste is limited by what the horizon leaves beside the areas
-    (`_kernels_waste`), and searches lean towards the best known schedule. For the makespan a third worker
-    runs CP-SAT on the same relaxation; more search from above. For the mean completion time a limit on the
-    sum of the starts joins the clauses: applications that one start moves, and pairs of applications of which
-    one is late whichever comes first, add up to more than the limit, or bound a start (`_kernels_sum`).
+    (`_kernels_waste`), what is held before and after each step takes as long as it takes to pay for it, at
+    prices with which the bound of `strong_makespan_bound` is above the area (`_kernels_prices`), and searches
+    lean towards the best known schedule. For the makespan a third worker runs CP-SAT on the same relaxation;
+    more search from above. For the mean completion time a limit on the sum of the starts joins the clauses:
+    applications that one start moves, and pairs of applications of which one is late whichever comes first,
+    add up to more than the limit, or bound a start (`_kernels_sum`).
     *Guarantee*: ``optimal`` is a proof; the bound holds at any time. With one worker and no time limit the
     same seed gives the same answer.
     *Complexity*: exponential; 15-17 applications of Klein's kind take seconds, 18-20 seconds to hours; with
@@ -174,6 +176,9 @@ def _run(shared: Knowledge, budget: Budget) -> None:
         finally:
             shared.stop.set()
 
+    # Without expansion what is refuted soon is more, and the verified checker takes it.
+    if shared.problem.expand_limit > 1:
+        shared.strengthen()
     alone, *more = _turns(shared, budget)
     if more:
         run_in_threads([partial(search, turns) for turns in (alone, *more)], shared.stop)

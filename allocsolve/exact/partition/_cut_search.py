@@ -7,7 +7,7 @@ do, each with weight 1/2. On a complete axis, where all coordinates are one hop 
 with weight 1/2.
 
 On an axis that is a line, the count of the first p layers, 0 <= p <= n, is that of a *position*. A ring is
-unrolled at a layer of our choice and has as many counts, those of its *windows*, see `_kernels_ring`. A
+unrolled at a layer of our choice and has as many counts, those of its *windows*, see `_kernels_relaxation`. A
 complete axis has the counts of a line, which cost nothing, and begins at a layer of our choice, too; what
 costs there are the nodes of each layer, the change from one count to the next.
 
@@ -29,16 +29,50 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.exact.partition import _kernels_search as kernels
-from allocsolve.exact.partition._kernels_cuts import SCALE
-from allocsolve.exact.partition._kernels_relaxation import OPEN, Node, Walks, new_work
-from allocsolve.exact.partition._kernels_star import stars
+from allocsolve.exact.partition._kernels_relaxation import OPEN, SCALE, Node, Walks, new_work
 from allocsolve.heuristics.partition.lattice import lattice
+from allocsolve.kernels import kernel
 from allocsolve.model import Topology, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from allocsolve.heuristics.partition.lattice import Lattice
     from allocsolve.model import BoolArray, Clock, IntArray, PartitionProblem
+
+
+@kernel
+def stars(lattice: Lattice, free: BoolArray, size: int, begin: int, end: int, totals: IntArray) -> None:
+    """Write the least total distance from nodes ``begin..end - 1`` to `size` free nodes into `totals`.
+
+    The search is breadth-first from each node, through busy nodes too. O(nodes reached * axes) per node.
+    """
+    _, _, _, offsets, neighbours = lattice
+    num_nodes = len(free)
+    seen = np.empty(num_nodes, dtype=np.int64)
+    for node in range(num_nodes):
+        seen[node] = -1
+    away = np.empty(num_nodes, dtype=np.int64)
+    queue = np.empty(num_nodes, dtype=np.int64)
+    for centre in range(begin, end):
+        queue[0] = centre
+        seen[centre] = centre
+        away[centre] = 0
+        head, tail, left, total = 0, 1, size, 0
+        while head < tail and left > 0:
+            node = queue[head]
+            head += 1
+            if free[node]:
+                left -= 1
+                total += away[node]
+            for e in range(offsets[node], offsets[node + 1]):
+                other = neighbours[e]
+                if seen[other] != centre:
+                    seen[other] = centre
+                    away[other] = away[node] + 1
+                    queue[tail] = other
+                    tail += 1
+        totals[centre] = total
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from allocsolve.bounds.reservation import PriceAscent
-from allocsolve.exact.reservation._proof import CpSatProof, offer_quick, offer_start, proven_result
+from allocsolve.exact.reservation.cpsat import CpSatProof, offer_quick, offer_start, proven_result
 from allocsolve.heuristics.reservation.greedy import BestBookings, reservation_order
 from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch, ScheduleSearchParams
 from allocsolve.model import Limit, ReservationObjective, ReservationSchedule

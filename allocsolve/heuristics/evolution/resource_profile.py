@@ -5,13 +5,14 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidOption
-from allocsolve.heuristics.evolution import _kernels_profile as kernels
-from allocsolve.heuristics.evolution._kernels_peak_index import (
+from allocsolve.heuristics._kernels_fit import compact
+from allocsolve.heuristics.evolution._kernels_windows import TABLE_COLUMNS, change, place_in
+from allocsolve.heuristics.evolution._peak_index import (
     BASE,
     COUNT,
     END,
@@ -20,13 +21,59 @@ from allocsolve.heuristics.evolution._kernels_peak_index import (
     SIZE,
     TIME,
     USED,
+    PeakIndex,
+    duration_classes,
+    first_busy,
+    flat,
+    make_index,
 )
-from allocsolve.heuristics.evolution._kernels_windows import TABLE_COLUMNS
-from allocsolve.heuristics.evolution._peak_index import duration_classes, flat, make_index
 from allocsolve.heuristics.evolution.fit import PlacedProfile, placement_of, request_arrays
 from allocsolve.heuristics.evolution.list_scheduling import Fit
+from allocsolve.kernels import kernel
 from allocsolve.model import EvolutionProfile, IntArray, frozen
 from allocsolve.model.checks import in_range, integer, shown, whole_time
+
+if TYPE_CHECKING:
+    from allocsolve.heuristics._kernels_fit import Request
+
+
+@kernel
+def fit_request(
+    index: PeakIndex,
+    request: Request,
+    num_nodes: int,
+    earliest: int,
+    compacting: bool,
+    starts: IntArray,
+    table: IntArray,
+    work: IntArray,
+) -> None:
+    """Write the starts of the steps, shape (steps,): see `_kernels_windows.place_in` and `compact`."""
+    place_in(index, request, num_nodes, earliest, starts, table, work)
+    num_steps = len(starts)
+    late = work[0, :num_steps]
+    completion = starts[num_steps - 1] + request.durations[num_steps - 1]
+    if compacting and compact(index, first_busy, index.origin, request, num_nodes, completion, late):
+        for i in range(num_steps):
+            starts[i] = late[i]
+
+
+@kernel
+def add(index: PeakIndex, starts: IntArray, nodes: IntArray, completion: int, num_nodes: int) -> int:
+    """Add a placed application and return -1, or return its first step for which too few nodes are free."""
+    for i in range(len(starts)):
+        end = starts[i + 1] if i + 1 < len(starts) else completion
+        if first_busy(index, starts[i], end, num_nodes - nodes[i]) >= 0:
+            return i
+    change(index, starts, nodes, completion, 1)
+    return -1
+
+
+@kernel
+def take_away(index: PeakIndex, starts: IntArray, nodes: IntArray, completion: int) -> None:
+    """Remove an added application."""
+    change(index, starts, nodes, completion, -1)
+
 
 #: The last requests that are remembered for the choice of the index.
 _REMEMBERED = 256
@@ -160,7 +207,7 @@ class ResourceProfile:
         work = np.empty((2, max(num_steps, len(index.classes))), dtype=np.int64)
         starts = np.empty(num_steps, dtype=np.int64)
         late = Fit(compacting=compacting).compacting
-        kernels.fit_request(index, request, self._num_nodes, earliest, late, starts, table, work)
+        fit_request(index, request, self._num_nodes, earliest, late, starts, table, work)
         return placement_of(profile, starts)
 
     def reserve(self, start: int, profile: EvolutionProfile) -> int:
@@ -174,7 +221,7 @@ class ResourceProfile:
         completion = self._time("completion", begin + profile.duration)
         starts = frozen(begin + np.cumsum(durations) - durations)
         self._make_room(completion, len(starts))
-        step = kernels.add(self._index, starts, nodes, completion, self._num_nodes)
+        step = add(self._index, starts, nodes, completion, self._num_nodes)
         if step >= 0:
             begin, asked = int(starts[step]), int(nodes[step])
             msg = (
@@ -202,7 +249,7 @@ class ResourceProfile:
             first = max(int(np.searchsorted(held.starts, time, side="right")) - 1, 0)
             starts = np.maximum(held.starts[first:], time)
             self._make_room(held.completion, len(starts))
-            kernels.take_away(self._index, frozen(starts), held.nodes[first:], held.completion)
+            take_away(self._index, frozen(starts), held.nodes[first:], held.completion)
 
     def forget(self, before: int) -> None:
         """Move the origin on: what happened before a time, and reservations that ended by then, are gone."""

@@ -7,16 +7,221 @@ of sets that are equally good that of the first centre in this order is the answ
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 
-from allocsolve.heuristics.partition import _nearest_search as search
-from allocsolve.heuristics.partition._nearest_search import Centres, LastShell
-from allocsolve.heuristics.partition.allocator import Allocator, Request
+import numpy as np
+
+from allocsolve.heuristics.partition import _kernels_nearest as kernels
+from allocsolve.heuristics.partition._kernels_nearest import (
+    Lines,
+    costs_of_mesh_centres,
+    descend,
+    mesh_shell_sums,
+    prefix_sums,
+    values_of_centres,
+)
+from allocsolve.heuristics.partition.allocator import Allocator, Request, pieces
+from allocsolve.heuristics.partition.lattice import COMPLETE, lattice
+from allocsolve.model import MAX_INTEGER, Limit, frozen
 from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
-    from allocsolve.model import BoolArray, IntArray, Limit, Topology
+    from collections.abc import Callable
+
+    from allocsolve.model import BoolArray, Clock, IntArray, Topology
+
+#: Which nodes are tried as centres.
+Centres: TypeAlias = Literal[
+    "grid",  # the product of the distinct coordinates of the free nodes
+    "free",  # the free nodes
+    "all",  # all nodes
+]
+
+#: Which nodes of the last shell round a centre are taken when not all are needed.
+LastShell: TypeAlias = Literal[
+    "first",  # by coordinates
+    "greedy",  # one by one the node that adds least to the total pairwise hop distance
+]
+
+#: Swaps between two looks at the clock.
+_SWAPS = 8
+#: The most centres of equal cost from which to descend: these tend to have the same set.
+_ALIKE = 3
+
+
+class Machine(NamedTuple):
+    """The nodes of a topology in canonical order: by coordinates, the first axis first.
+
+    Behind a complete axis comes a line of one node, so that the last axis is a line or a ring.
+    """
+
+    shape: IntArray
+    wrap: IntArray
+    #: Node ids.
+    order: IntArray
+    #: Their coordinates, shape (nodes, axes).
+    points: IntArray
+    #: Whether the topology is a 2-D mesh.
+    planar: bool
+
+
+class Field(NamedTuple):
+    """The free nodes of a machine in canonical order."""
+
+    machine: Machine
+    #: Node ids, shape (free nodes,).
+    nodes: IntArray
+    #: Their coordinates, shape (free nodes, axes).
+    points: IntArray
+
+
+class NearestSet(NamedTuple):
+    """A set, and whether the time was up before the search was over."""
+
+    #: Increasing node ids.
+    nodes: IntArray
+    limit: Limit | None
+
+
+@lru_cache(maxsize=8)
+def _machine(topology: Topology) -> Machine:
+    arrays = lattice(topology)
+    order = np.lexsort(arrays.coordinates.T[::-1])
+    shape, wrap, points = arrays.shape, arrays.wrap, arrays.coordinates[order]
+    bent = bool((wrap * (shape > 2)).any())
+    if wrap[-1] == COMPLETE:
+        shape, wrap = frozen(np.append(shape, 1)), frozen(np.append(wrap, 0))
+        points = np.append(points, np.zeros((len(points), 1), dtype=np.int64), axis=1)
+    return Machine(shape, wrap, frozen(order), frozen(points), len(topology.shape) == 2 and not bent)
+
+
+def field_of(topology: Topology, free: BoolArray) -> Field:
+    """Return the free nodes in canonical order. O(nodes * axes)."""
+    machine = _machine(topology)
+    among = free[machine.order]
+    return Field(machine, machine.order[among], frozen(machine.points[among]))
+
+
+def centres_of(field: Field, choice: Centres) -> IntArray:
+    """Return the coordinates of the centres in canonical order."""
+    everything = field.machine.points
+    if choice == "free":
+        return field.points
+    if choice == "all" or len(field.points) == len(everything):
+        return everything
+    return frozen(kernels.grid(field.machine.shape, everything, field.points))
+
+
+def cheapest(
+    field: Field, size: int, clock: Clock, *, centres: Centres, greedy: bool, starts: int = 0
+) -> NearestSet:
+    """Return the cheapest set round a centre, or after swaps from the best `starts` centres."""
+    tried = centres_of(field, centres)
+    costs, limit = _costs(field, tried, size, clock, greedy=greedy)
+    if not starts:
+        return _nearest_set(field, _gather(field, tried[np.argmin(costs)], size, greedy=greedy), limit)
+    best, least_cost = np.empty(0, dtype=np.int64), MAX_INTEGER
+    for centre in _varied(costs, starts):
+        if len(best) and not clock.remaining:
+            return _nearest_set(field, best, Limit.TIME)
+        chosen = _gather(field, tried[centre], size, greedy=greedy)
+        lowered, ended = _descend(field, chosen, clock)
+        limit = limit if ended else Limit.TIME
+        if costs[centre] - lowered < least_cost:
+            best, least_cost = chosen, costs[centre] - lowered
+    if greedy and limit is None:  # the first nodes of the last ring are seldom better than the greedy choice
+        costs, limit = _costs(field, tried, size, clock, greedy=False)
+        if costs.min() < least_cost:
+            best = _gather(field, tried[np.argmin(costs)], size, greedy=False)
+            limit = limit if _descend(field, best, clock)[1] else Limit.TIME
+    return _nearest_set(field, best, limit)
+
+
+def _costs(
+    field: Field, tried: IntArray, size: int, clock: Clock, *, greedy: bool
+) -> tuple[IntArray, Limit | None]:
+    """Return the cost of the set round each centre, or round the first centres when the time is up."""
+    machine = field.machine
+    if machine.planar:
+        width, height = machine.shape.tolist()
+        sums = prefix_sums(field.points, width, height)
+        costs = _valued(lambda some: costs_of_mesh_centres(sums, some, size, greedy), tried, clock)
+    else:
+        costs = _valued(_ball_values(field, size, greatest=False, greedy=greedy), tried, clock)
+    return costs, Limit.TIME if len(costs) < len(tried) else None
+
+
+def _descend(field: Field, chosen: IntArray, clock: Clock) -> tuple[int, bool]:
+    """Swap in place; return the reduction of the cost, and whether it ended before the time was up."""
+    timed, total = math.isfinite(clock.remaining), 0
+    swaps = _SWAPS if timed else MAX_INTEGER
+    while lowered := descend(field.machine.shape, field.machine.wrap, field.points, chosen, swaps):
+        total += lowered
+        if not timed:
+            break
+        if not clock.remaining:
+            return total, False
+    return total, True
+
+
+def _varied(costs: IntArray, count: int) -> IntArray:
+    """Return the centres of least cost, with few of equal cost, as these tend to have the same set.
+
+    On an empty machine all centres far from the border have the same set, only in another place.
+    """
+    order = np.argsort(costs, kind="stable")
+    ranked = costs[order]
+    return order[np.arange(len(order)) - np.searchsorted(ranked, ranked) < _ALIKE][:count]
+
+
+def least_shells(field: Field, size: int, clock: Clock, *, greedy: bool) -> NearestSet:
+    """Return the set of square shells with the least sum of shell numbers round a free node."""
+    machine, points = field.machine, field.points
+    if machine.planar:
+        width, height = machine.shape.tolist()
+        sums = _valued(lambda some: mesh_shell_sums(points, width, height, some, size), points, clock)
+    else:
+        sums = _valued(_ball_values(field, size, greatest=True, greedy=greedy), points, clock)
+    chosen = _gather(field, points[np.argmin(sums)], size, greatest=True, greedy=greedy)
+    return _nearest_set(field, chosen, Limit.TIME if len(sums) < len(points) else None)
+
+
+def _lines_of(field: Field) -> Lines:
+    machine = field.machine
+    side, ring = int(machine.shape[-1]), int(machine.wrap[-1])
+    free = np.zeros(len(machine.order), dtype=np.bool_)
+    free[field.nodes] = True
+    rows = np.tile(free[machine.order].reshape(-1, side), 1 + ring)
+    before = np.zeros((len(rows), rows.shape[1] + 1), dtype=np.int32)
+    np.cumsum(rows, axis=1, out=before[:, 1:])
+    places = frozen(np.ascontiguousarray(machine.points[::side, :-1]))
+    return Lines(machine.shape, machine.wrap, places, before)
+
+
+def _ball_values(field: Field, size: int, *, greatest: bool, greedy: bool) -> Callable[[IntArray], IntArray]:
+    lines = _lines_of(field)
+    return lambda some: values_of_centres(lines, some, size, greatest, greedy)
+
+
+def _gather(field: Field, centre: IntArray, size: int, *, greatest: bool = False, greedy: bool) -> IntArray:
+    shape, wrap, *_ = field.machine
+    chosen = np.empty(size, dtype=np.int64)
+    kernels.gather(shape, wrap, field.points, centre, greatest, greedy, chosen)
+    return chosen
+
+
+def _nearest_set(field: Field, chosen: IntArray, limit: Limit | None) -> NearestSet:
+    return NearestSet(np.sort(field.nodes[chosen]), limit)
+
+
+def _valued(value: Callable[[IntArray], IntArray], centres: IntArray, clock: Clock) -> IntArray:
+    """Return the value of each centre, or of the first centres (at least one) when the time is up."""
+    if math.isinf(clock.remaining):  # a microsecond faster than in pieces
+        return value(centres)
+    return np.concatenate([value(centres[piece]) for piece in pieces(len(centres), clock)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +281,8 @@ class ManhattanMedian(Allocator):
 
     def search(self, request: Request) -> tuple[IntArray, Limit | None]:
         """Return the nodes by id, and whether the time was up."""
-        field, greedy = search.field_of(request.topology, request.free), self.last_ring == "greedy"
-        nearest = search.cheapest(
+        field, greedy = field_of(request.topology, request.free), self.last_ring == "greedy"
+        nearest = cheapest(
             field, request.size, request.clock, centres=self.centres, greedy=greedy, starts=self.swaps_from
         )
         return nearest.nodes, nearest.limit
@@ -161,8 +366,8 @@ class Mc1x1(Allocator):
 
     def search(self, request: Request) -> tuple[IntArray, Limit | None]:
         """Return the nodes by id, and whether the time was up."""
-        field, greedy = search.field_of(request.topology, request.free), self.last_shell == "greedy"
-        nearest = search.least_shells(field, request.size, request.clock, greedy=greedy)
+        field, greedy = field_of(request.topology, request.free), self.last_shell == "greedy"
+        nearest = least_shells(field, request.size, request.clock, greedy=greedy)
         return nearest.nodes, nearest.limit
 
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.placement._trees import below_domains, fitting_domains
-from allocsolve.heuristics.placement.rule import Request, Rule
+from allocsolve.heuristics.placement.rule import Request, Rule, below_domains, fitting_domains
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,14 +8,46 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.errors import UnsupportedProblem
-from allocsolve.heuristics.placement._kernels_racks import least_surplus
-from allocsolve.heuristics.placement._trees import domain_of, fitting_domains, last_best_fit
-from allocsolve.heuristics.placement.rule import Request, Rule
+from allocsolve.heuristics.placement.rule import Request, Rule, domain_of, fitting_domains, last_best_fit
+from allocsolve.kernels import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allocsolve.model import BoolArray, IntArray, SwitchTree
+
+
+@kernel
+def least_surplus(counts: IntArray, needed: int, size: int) -> IntArray:
+    """Choose so many counts that their sum is at least the size and exceeds it least.
+
+    Counts fall, shape (racks,); `needed` of them, the fewest that suffice, are chosen. Return their places,
+    rising: of equal sums the one that is met first, when the counts are gone through in their order, and each
+    is added to all choices without it that do not suffice yet.
+    """
+    most = counts[0]
+    # What is still missing after so many choices, from -most on: the place of the last choice, -1 if none.
+    last = np.full((needed + 1, size + most + 1), -1, dtype=np.int64)
+    for place in range(len(counts)):
+        count = counts[place]
+        if count == 0:
+            break
+        for chosen in range(min(needed, place + 1), 0, -1):
+            low = 1 if chosen > 1 else size
+            for missing in range(max(low, size - (chosen - 1) * most), size + 1):
+                if chosen > 1 and last[chosen - 1, missing + most] < 0:
+                    continue
+                after = missing - count + most
+                if last[chosen, after] < 0:
+                    last[chosen, after] = place
+    missing = 0
+    while last[needed, missing + most] < 0:
+        missing -= 1
+    places = np.empty(needed, dtype=np.int64)
+    for chosen in range(needed, 0, -1):
+        places[chosen - 1] = last[chosen, missing + most]
+        missing += counts[places[chosen - 1]]
+    return places
 
 
 #: The profiles of Kueue.

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.placement._trees import below_domains, first_nodes, fitting_domains, last_best_fit
-from allocsolve.heuristics.placement.rule import Request, Rule
+from allocsolve.heuristics.placement.rule import (
+    Request,
+    Rule,
+    below_domains,
+    first_nodes,
+    fitting_domains,
+    last_best_fit,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

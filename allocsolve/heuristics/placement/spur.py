@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.placement._trees import first_nodes
-from allocsolve.heuristics.placement.rule import Request, Rule
+from allocsolve.heuristics.placement.rule import Request, Rule, first_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,14 +7,54 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.placement import _kernels_racks as kernels
-from allocsolve.heuristics.placement._trees import first_nodes, fitting_domains
-from allocsolve.heuristics.placement.rule import Request, Rule
+from allocsolve.heuristics.placement.rule import Request, Rule, first_nodes, fitting_domains
+from allocsolve.kernels import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.model import BoolArray, IntArray, SwitchTree
+    from allocsolve.model import BoolArray, FloatArray, IntArray, SwitchTree
+
+
+@kernel
+def random_fill(
+    parent: IntArray, is_rack: IntArray, below: IntArray, domain: int, size: int, draws: FloatArray
+) -> IntArray:
+    """Fill switches of level 1 below a domain one after the other, near ones first.
+
+    `parent` is the switch above each switch, `is_rack` 1 for those of level 1, else 0, and `below` how many
+    free nodes are below each, which is changed; shape (switches,). So many nodes are taken below `domain`,
+    with the random numbers `draws` in [0, 1), shape (size,). Return how many are taken from each switch of
+    level 1, shape (switches,).
+    """
+    take = np.zeros(len(parent), dtype=np.int64)
+    reached, turn = domain, 0
+    while size > 0:
+        # The lowest switch above all that is taken so far with free nodes; one of these at random.
+        while below[reached] == 0:
+            reached = parent[reached]
+        node = int(draws[turn] * below[reached])
+        rack = -1
+        while node >= 0:
+            rack += 1
+            if is_rack[rack] == 0 or below[rack] == 0:
+                continue
+            above = rack
+            while above >= 0 and above != reached:
+                above = parent[above]
+            if above == reached:
+                node -= below[rack]
+        if turn == 0:
+            reached = rack
+        turn += 1
+        count = min(size, below[rack])
+        take[rack] = count
+        size -= count
+        above = rack
+        while above >= 0:
+            below[above] -= count
+            above = parent[above]
+    return take
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +108,7 @@ class Volcano(Rule):
         equal = fitting[left * total[fitting[best]] == left[best] * total[fitting]]
         domain = int(random.choice(equal))
         is_rack = (tree.level == 1).astype(np.int64)
-        take = kernels.random_fill(tree.parent, is_rack, below, domain, k, random.random(k))
+        take = random_fill(tree.parent, is_rack, below, domain, k, random.random(k))
         return first_nodes(tree, free, take)
 
 

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
-from allocsolve.heuristics.partition._pieces import pieces
-from allocsolve.heuristics.reservation._kernels_admission import Requests, sort_sets
-from allocsolve.heuristics.reservation._kernels_shapes import COUNT_ONLY
-from allocsolve.heuristics.reservation.shapes import ALLOCATORS, Allocator, Rule, rule_of
-from allocsolve.heuristics.reservation.timetable import Timetable, labelled_nodes
+from allocsolve.heuristics.partition.allocator import pieces
+from allocsolve.heuristics.reservation.shapes import ALLOCATORS, COUNT_ONLY, Allocator, Rule, rule_of
+from allocsolve.heuristics.reservation.timetable import Requests, Timetable, labelled_nodes, sort_sets
 from allocsolve.model import (
     BOOKED,
     MAX_INTEGER,
     REJECTED,
     RESERVATION_SHAPES,
+    Clock,
     Limit,
     ReservationSchedule,
     Result,
@@ -30,7 +29,6 @@ from allocsolve.model import (
 from allocsolve.model.arrays import packed_integers
 from allocsolve.model.checks import choice, instance
 from allocsolve.model.options import Options
-from allocsolve.model.result import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

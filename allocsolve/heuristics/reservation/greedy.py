@@ -1,21 +1,27 @@
 """Offline greedy schedules: jobs in an order, each at its earliest start.
 
 The module also holds what offline searches share: placing jobs whose starts fit by count on nodes (`placed`),
-the values of schedules, and the best schedule of a search (`BestBookings`).
+the values of schedules, the free nodes over time by count (`Capacity`), and the best schedule of a search
+(`BestBookings`).
+
+`Capacity` is a plain list of steps and not `allocsolve.kernels.free_nodes.FreeNodes`, which was tried in its
+place, with the same results: both searches of `schedule_search` on 200 and 1,000 jobs took .84 to .98 of the
+time, on 5,000 jobs .95 to 1.05, but the greedy placement 1.2 to 1.5 (.29 ms instead of .21 for 1,000 jobs),
+and the kernels 5.1 s to compile instead of 2.9.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from allocsolve.bounds.reservation.node_prices import counted_weights
-from allocsolve.heuristics.reservation._kernels_ejection import new_capacity, place_in_order
 from allocsolve.heuristics.reservation.calendar import ReservationCalendar
 from allocsolve.heuristics.reservation.timetable import labelled_nodes
+from allocsolve.kernels import bisect_right, inner_kernel, kernel
 from allocsolve.model import (
     BOOKED,
     REJECTED,
@@ -31,7 +37,120 @@ from allocsolve.model.options import Options
 from allocsolve.model.search import Best
 
 if TYPE_CHECKING:
-    from allocsolve.model import BoolArray, Budget, Clock, IntArray, ReservationProblem
+    from allocsolve.model import BoolArray, Budget, Clock, IntArray, PackedDeadlineJobs, ReservationProblem
+
+#: The start that stands for a rejected job.
+REJECTED_START = -1
+
+
+class Capacity(NamedTuple):
+    """The free nodes over time, as steps; kernels change the arrays.
+
+    The last step never ends, and nothing is booked in it.
+    """
+
+    times: IntArray  #: when each step begins, in seconds; the first at 0
+    free: IntArray  #: the free nodes of each step
+    used: IntArray  #: shape (1,): the number of steps
+
+
+def new_capacity(num_nodes: int, num_jobs: int) -> Capacity:
+    """Return the free nodes over time without bookings, with room for `num_jobs` jobs."""
+    times, free = np.zeros(2 * num_jobs + 3, dtype=np.int64), np.zeros(2 * num_jobs + 3, dtype=np.int64)
+    free[0] = num_nodes
+    return Capacity(times, free, np.ones(1, dtype=np.int64))
+
+
+@inner_kernel
+def _step(capacity: Capacity, moment: int) -> int:
+    """Return the step that contains a moment."""
+    return bisect_right(capacity.times, capacity.used[0], moment) - 1
+
+
+@inner_kernel
+def earliest_start(capacity: Capacity, first: int, last: int, length: int, nodes: int) -> int:
+    """Return the earliest start from `first` to `last` with enough free nodes for `length` seconds; or -1."""
+    times, free, used = capacity.times, capacity.free, capacity.used[0]
+    step, start = _step(capacity, first), first
+    while start <= last:
+        if free[step] < nodes:  # the last step has all nodes
+            step += 1
+            while free[step] < nodes:
+                step += 1
+            start = times[step]
+        elif step + 1 >= used or times[step + 1] >= start + length:
+            return int(start)
+        else:
+            step += 1
+    return REJECTED_START
+
+
+@inner_kernel
+def fits(capacity: Capacity, start: int, length: int, nodes: int) -> bool:
+    """Return whether `nodes` nodes are free from `start` on for `length` seconds."""
+    step = _step(capacity, start)
+    while step < capacity.used[0] and capacity.times[step] < start + length:
+        if capacity.free[step] < nodes:
+            return False
+        step += 1
+    return True
+
+
+@inner_kernel
+def _cut(capacity: Capacity, moment: int) -> int:
+    """Return the step that begins at a moment; split one if there is none."""
+    times, free = capacity.times, capacity.free
+    step = _step(capacity, moment)
+    if times[step] == moment:
+        return step
+    for later in range(capacity.used[0], step + 1, -1):
+        times[later], free[later] = times[later - 1], free[later - 1]
+    times[step + 1], free[step + 1] = moment, free[step]
+    capacity.used[0] += 1
+    return step + 1
+
+
+@inner_kernel
+def _join(capacity: Capacity, step: int) -> None:
+    """Join a step to the step before it if both have the same free nodes."""
+    times, free = capacity.times, capacity.free
+    if step == 0 or free[step] != free[step - 1]:
+        return
+    for later in range(step + 1, capacity.used[0]):
+        times[later - 1], free[later - 1] = times[later], free[later]
+    capacity.used[0] -= 1
+
+
+@inner_kernel
+def book(capacity: Capacity, start: int, length: int, nodes: int) -> None:
+    """Book nodes from `start` on for `length` seconds; a negative number gives them back."""
+    begin = _cut(capacity, start)
+    end = _cut(capacity, start + length)
+    for step in range(begin, end):
+        capacity.free[step] -= nodes
+    _join(capacity, end)
+    _join(capacity, begin)
+
+
+@kernel
+def place_in_order(
+    jobs: PackedDeadlineJobs, order: IntArray, num_nodes: int, capacity: Capacity, starts: IntArray
+) -> None:
+    """Remove all bookings, then place each job of an order at its earliest start; write all starts.
+
+    O(jobs * steps).
+    """
+    capacity.times[0], capacity.free[0], capacity.used[0] = 0, num_nodes, 1
+    for job in range(len(starts)):
+        starts[job] = REJECTED_START
+    for at in range(len(order)):
+        job = order[at]
+        nodes, length = jobs.nodes[job], jobs.runtime[job]
+        start = earliest_start(capacity, jobs.arrival[job], jobs.deadline[job] - length, length, nodes)
+        if start >= 0:
+            starts[job] = start
+            book(capacity, start, length, nodes)
+
 
 #: The orders in which jobs are placed, the best orders first. Jobs with small values go first, unless it is
 #: said otherwise.

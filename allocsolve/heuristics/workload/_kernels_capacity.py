@@ -22,7 +22,7 @@ from allocsolve.kernels.free_nodes import (
 )
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.workload._kernels_resources import Machine
+    from allocsolve.heuristics.workload.resources import Machine
     from allocsolve.simulation.kernels import State
 
 

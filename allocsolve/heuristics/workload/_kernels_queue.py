@@ -1,7 +1,8 @@
 """Queue policies for kernels: one call.
 
 In it the head of the queue starts while it fits, then other jobs are backfilled around it. The module
-also holds the orders of the queue and the estimates that are learned from users.
+also holds the orders of the queue and the estimates that are learned from users. The EASYs of other tools
+come last; see `allocsolve.heuristics.workload.policies.Easy` for what each tool does.
 """
 
 from __future__ import annotations
@@ -11,18 +12,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_resources import (
-    Machine,
-    can_start,
-    hold,
-    leaves_head,
-    reserve,
-    use_extra,
-)
-from allocsolve.kernels import inner_kernel
+from allocsolve.heuristics.workload.resources import Machine, can_start, hold, leaves_head, reserve, use_extra
+from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
-from allocsolve.simulation.kernels import State, begin, largest_size, leave_queue, run_time, time_ratio
+from allocsolve.simulation.kernels import (
+    State,
+    advance,
+    begin,
+    largest_size,
+    leave_queue,
+    run_time,
+    time_ratio,
+)
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
@@ -136,13 +138,13 @@ def sort_queue(
     return int(changed)
 
 
-#: Codes of `QueueRule.kind`. The EASYs of other tools have further ones, see `_kernels_easy_variants`.
+#: Codes of `QueueRule.kind`. The EASYs of other tools have further ones, see below.
 FCFS: Final = 0
 FIRST_FIT: Final = 1
 EASY: Final = 2
 
-#: EASY with any number of reservations, see `_kernels_reservations`, and Slurm's two schedulers, see
-#: `_kernels_slurm`: these plan on what is free over time.
+#: EASY with any number of reservations, and Slurm's two schedulers: both plan on what is free over time, see
+#: `_kernels_reservations`.
 RESERVING: Final = 6
 SLURM: Final = 7
 
@@ -433,3 +435,131 @@ def learn(state: State, estimates: Estimates) -> None:
             elif last == last:  # noqa: PLR0124 - true unless it is NaN
                 estimate = min(estimate, last)
         estimates.running[job] = estimates.queued[job] = estimate
+
+
+#: Further codes of `QueueRule.kind`: the EASYs of other tools, as they are, defects included. Only those are
+#: here that differ from EASY in more than an option of `QueueRule`.
+HPCOPT: Final = 3
+RAPS: Final = 4
+MJS2023: Final = 5
+
+
+@inner_kernel
+def _start(
+    jobs: PackedJobs, state: State, estimates: Estimates, job: int, nodes: int, kind: int, blocked: int
+) -> None:
+    """Start a job that has left the queue; RAPS lists running jobs by their limits, not by their ends."""
+    estimate = estimates.running[job] * time_ratio(jobs, job, nodes)
+    key = estimate if kind == RAPS else state.engine.clock + estimate
+    why = AT_HEAD if blocked < 0 else BACKFILLED
+    begin(state, job, nodes, run_time(jobs, job, nodes), estimate, key, why, blocked)
+
+
+@inner_kernel
+def _pass_hpcopt(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule) -> None:
+    """Start jobs as EASY without extra nodes, and without a reservation if the head has started now."""
+    engine = state.engine
+    first = engine.head
+    start_heads(jobs, state, estimates, rule.moldable)
+    if not engine.free or engine.head + 1 >= engine.tail:
+        return
+    shadow_time = np.inf
+    if engine.head == first:
+        shadow_time, _ = reservation(state, jobs.min_nodes[state.queue[first]])
+    backfill(jobs, state, estimates, rule, shadow_time, 0, engine.head + 1)
+
+
+@inner_kernel
+def _shadow_by_limit(state: State, needed: int) -> float:
+    """Return the shadow time as RAPS computes it: running jobs release nodes in the order of their limits."""
+    free, shadow_time, at = state.engine.free, 0.0, state.engine.first
+    while at < state.engine.last and free < needed:
+        job = state.held[at].job
+        if job >= 0:
+            free += state.job[job].size
+            shadow_time = state.job[job].expected
+        at += 1
+    return shadow_time
+
+
+@inner_kernel
+def _pass_raps(jobs: PackedJobs, state: State, estimates: Estimates) -> None:
+    """Start heads; then the first job that fits and ends by the shadow time, and repeat."""
+    engine, queue, now = state.engine, state.queue, state.engine.clock
+    while engine.head < engine.tail:
+        job = queue[engine.head]
+        nodes = largest_size(jobs, job, engine.free)
+        if not nodes:
+            break
+        engine.head += 1
+        _start(jobs, state, estimates, job, nodes, RAPS, -1)
+    at = engine.head
+    while at < engine.tail:
+        shadow_time = _shadow_by_limit(state, jobs.min_nodes[queue[engine.head]])
+        at = engine.head + 1
+        while at < engine.tail:
+            job = queue[at]
+            nodes = largest_size(jobs, job, engine.free)
+            if nodes and now + estimates.queued[job] * time_ratio(jobs, job, nodes) <= shadow_time:
+                blocked = queue[engine.head]
+                leave_queue(state, at)
+                _start(jobs, state, estimates, job, nodes, RAPS, blocked)
+                break
+            at += 1
+
+
+@inner_kernel
+def _pass_mjs2023(jobs: PackedJobs, state: State, estimates: Estimates) -> None:
+    """Start jobs as the schedulers of MalleableJobScheduling (2023) do.
+
+    They compare the present time with the estimate of the head, and after each start they skip the next job.
+    """
+    engine, queue, now = state.engine, state.queue, state.engine.clock
+    at = engine.head
+    while at < engine.tail and engine.free:
+        job, head = queue[at], queue[engine.head]
+        nodes = largest_size(jobs, job, engine.free)
+        if nodes and (job == head or now >= estimates.queued[head]):
+            leave_queue(state, at)
+            _start(jobs, state, estimates, job, nodes, MJS2023, -1 if job == head else head)
+            at += 1
+        at += 1
+
+
+@inner_kernel
+def _one_pass(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule) -> None:
+    """Make the decisions of one call."""
+    if rule.kind == HPCOPT:
+        _pass_hpcopt(jobs, state, estimates, rule)
+    elif rule.kind == RAPS:
+        _pass_raps(jobs, state, estimates)
+    else:
+        _pass_mjs2023(jobs, state, estimates)
+
+
+@kernel
+def run_variant(
+    jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, coalesce: bool
+) -> None:
+    """Run a workload to its end under the EASY of a tool."""
+    while advance(state, np.inf, coalesce):
+        _one_pass(jobs, state, estimates, rule)
+
+
+@kernel
+def decide_variant(
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    rule: QueueRule,
+    running: IntArray,
+    starts: FloatArray,
+) -> None:
+    """Make the decisions of one call, on a state with a filled queue, after placing its running jobs."""
+    now = state.engine.clock
+    for at in range(len(running)):
+        job = running[at]
+        state.engine.clock = starts[at]
+        _start(jobs, state, estimates, job, state.job[job].size, rule.kind, -1)
+    state.engine.clock = now
+    _one_pass(jobs, state, estimates, rule)

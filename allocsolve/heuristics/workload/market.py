@@ -10,8 +10,7 @@ import numpy as np
 
 from allocsolve.heuristics.workload._kernels_clearing import profit_takers
 from allocsolve.heuristics.workload._kernels_queue import ORDER_CODES
-from allocsolve.heuristics.workload._kernels_rebalancing import RebalancingRule, initial_auction
-from allocsolve.heuristics.workload.rebalancing import run_auctions
+from allocsolve.heuristics.workload.rebalancing import RebalancingRule, initial_auction, run_auctions
 from allocsolve.judge.workload.rules import workload_value
 from allocsolve.model import Clock, Limit, Result, Status, WorkloadObjective, frozen, terms
 from allocsolve.model.options import Options, Params

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_orders import OrderMoves, Orders
+from allocsolve.heuristics.workload._kernels_serial import OrderMoves, Orders
 from allocsolve.heuristics.workload.serial import Plan, plan_costs
 from allocsolve.model.options import Params
 

@@ -12,45 +12,158 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.heuristics.workload._kernels_easy_variants import (
-    HPCOPT,
-    MJS2023,
-    RAPS,
-    decide_variant,
-    run_variant,
-)
-from allocsolve.heuristics.workload._kernels_long_queue import run_long
-from allocsolve.heuristics.workload._kernels_policies import decide, run
 from allocsolve.heuristics.workload._kernels_queue import (
     EASY,
     FCFS,
     FIRST_FIT,
+    HPCOPT,
+    MJS2023,
     ORDER_CODES,
+    RAPS,
     RESERVING,
     SLURM,
     Blocked,
     Estimates,
     QueueRule,
+    decide_variant,
+    learn,
     nothing_blocked,
+    one_pass,
+    run_variant,
+    sort_queue,
+    start,
 )
-from allocsolve.heuristics.workload.long_queue import long_queue
+from allocsolve.heuristics.workload._kernels_reservations import reserving_pass, slurm_pass
+from allocsolve.heuristics.workload.long_queue import long_queue, run_long
 from allocsolve.heuristics.workload.places import NodeChoice, simulate_on_places
 from allocsolve.heuristics.workload.queue_lengths import has_long_queue
-from allocsolve.heuristics.workload.resources import check_machine, given_to_kernels, held_now, on_own_nodes
+from allocsolve.heuristics.workload.resources import (
+    Machine,
+    check_machine,
+    given_to_kernels,
+    held_now,
+    move_on,
+    next_step,
+    on_own_nodes,
+)
+from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.free_nodes import new_free_nodes
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown
 from allocsolve.model.options import Options, Within
 from allocsolve.simulation import EngineRules, Wake
-from allocsolve.simulation.columns import user_numbers
 from allocsolve.simulation.compiled import CompiledSolver
-from allocsolve.simulation.kernels import NOBODY, Continuation, Restart, Started, queue_state, start_of
+from allocsolve.simulation.kernels import (
+    NOBODY,
+    Continuation,
+    Restart,
+    Started,
+    advance,
+    queue_state,
+    start_of,
+)
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
+from allocsolve.simulation.view import user_numbers
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload.resources import Given
-    from allocsolve.model import FloatArray, IntArray, WorkloadProblem
+    from allocsolve.kernels.free_nodes import FreeNodes
+    from allocsolve.model import FloatArray, IntArray, PackedJobs, WorkloadProblem
     from allocsolve.simulation import Decision, QueueView
+    from allocsolve.simulation.kernels import State
+
+
+@inner_kernel
+def _place(
+    jobs: PackedJobs, state: State, estimates: Estimates, started: Started, machine: Machine | None = None
+) -> None:
+    """Let jobs run that have started, on the sizes that the state has of them.
+
+    Where a part of a machine is closed by now or later, they keep what they hold.
+    """
+    for at in range(len(started.jobs)):
+        job = started.jobs[at]
+        state.engine.clock = started.starts[at]
+        start(jobs, state, estimates, job, state.job[job].size, -1, machine)
+
+
+@inner_kernel
+def _take_in(
+    jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, machine: Machine | None = None
+) -> int:
+    """Learn from the jobs that have ended, and put those that were submitted in their places in the queue.
+
+    Return the first place that has changed.
+    """
+    if rule.learning:
+        learn(state, estimates)
+    first = state.engine.tail - state.engine.submitted
+    if machine is not None:
+        return sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, first, machine.submit)
+    if rule.order:
+        return sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, first)
+    return int(first)
+
+
+@kernel
+def run(
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    rule: QueueRule,
+    memory: Blocked,
+    coalesce: bool,
+    started: Started,
+    machine: Machine | None = None,
+    free: FreeNodes | None = None,
+) -> None:
+    """Run a workload to its end under a policy, after placing the jobs that have started.
+
+    Policies that plan are given what is free over time.
+    """
+    _place(jobs, state, estimates, started, machine)
+    wake = np.inf
+    while advance(state, wake, coalesce):
+        if machine is not None and move_on(state, machine):
+            memory.flags[1] = 0
+        new, wake = _take_in(jobs, state, estimates, rule, machine), np.inf
+        if free is None:
+            one_pass(jobs, state, estimates, rule, memory, new, machine)
+        elif rule.kind == RESERVING:
+            reserving_pass(jobs, state, estimates, rule, free, machine)
+        else:
+            wake = slurm_pass(jobs, state, estimates, rule, free, machine)
+        if machine is not None:
+            wake = min(wake, next_step(state, machine))
+
+
+@kernel
+def decide(
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    rule: QueueRule,
+    memory: Blocked,
+    started: Started,
+    free: FreeNodes | None = None,
+) -> float:
+    """Make the decisions of one call, on a state with a filled queue, after placing its running jobs.
+
+    Return when the policy wants to be called, infinite for never.
+    """
+    now, head = state.engine.clock, state.engine.head
+    _place(jobs, state, estimates, started)
+    state.engine.clock = now
+    if rule.order:
+        sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, head)
+    if free is None:
+        one_pass(jobs, state, estimates, rule, memory, head)
+    elif rule.kind == RESERVING:
+        reserving_pass(jobs, state, estimates, rule, free)
+    else:
+        return slurm_pass(jobs, state, estimates, rule, free)
+    return np.inf
+
 
 #: Which job comes first; ties go to the job that was submitted first. Let r be the estimate (s) of a job, n
 #: its size (nodes), s its submission (s, at least 1) and w its wait so far (s):

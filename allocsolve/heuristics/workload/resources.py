@@ -1,4 +1,12 @@
-"""What compiled policies take of a machine with counted resources and closed windows, or refuse."""
+"""What compiled policies take of a machine with counted resources and closed windows, or refuse.
+
+A job can start at t if at each instant until its expected end the expected use of each resource, with the
+job, is at most what is open. Running jobs are expected to give things back and never to take more: between
+two steps of the capacities use only falls, so that it is enough to look at t and at the steps.
+
+The free nodes of the engine are those that are open and not held now; what is said here of needs is beyond
+nodes. Kernels take a machine, or None if it is plain: what they do for machines is not compiled then.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from allocsolve.errors import UnsupportedProblem
-from allocsolve.heuristics.workload._kernels_resources import Machine
+from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.free_nodes import free_steps, new_free_nodes
 from allocsolve.model import ALL_SIZES, NO_SPEEDUP, RIGID, frozen, packed_machine
 from allocsolve.model.columns import plain
@@ -16,9 +24,195 @@ from allocsolve.simulation.kernels import NOBODY, initial_state
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.kernels.free_nodes import FreeNodes
+    from numpy.typing import NDArray
+
+    from allocsolve.kernels.free_nodes import FreeNodes, FreeNumbers
+    from allocsolve.kernels.records import Records
     from allocsolve.model import FloatArray, IntArray, PackedJobs, PackedMachine, WorkloadProblem
     from allocsolve.simulation.kernels import Continuation, State
+
+
+class Machine(NamedTuple):
+    """A machine, what jobs need of it, and what is held. See `allocsolve.model.PackedMachine`."""
+
+    #: Shape (steps,), seconds, and (steps, resources), nodes first; read-only.
+    times: FloatArray
+    capacity: IntArray
+    #: Shape (jobs + 1,), (needs,) and (needs,): of each job its nodes first; read-only.
+    offsets: IntArray
+    resource: IntArray
+    amount: IntArray
+    #: Shape (jobs,), seconds: when jobs are submitted. To kernels of queues their head starts are part of
+    #: `PackedJobs.submit`, and this tells apart who is equal there; read-only.
+    submit: FloatArray
+    #: Shape (1,): the present step.
+    step: IntArray
+    #: Shape (resources,): what is held now, but for nodes.
+    held: IntArray
+    #: Shape (steps, resources): what is expected to be held when a later step begins.
+    expected: IntArray
+    #: Shape (resources,): what the blocked head needs, and what but nodes is left beside it at its shadow
+    #: time.
+    head_needs: IntArray
+    extra: IntArray
+    #: Shape (1,), seconds: when the blocked head is expected to end.
+    head_end: FloatArray
+    #: Shape (resources - 1,), and (resources - 1, chunks) and (resources - 1, steps): what is free over time
+    #: of each resource but nodes, for kernels that plan; see `FreeNodes`.
+    numbers: Records[FreeNumbers]
+    chunks: NDArray[Any]
+    steps: NDArray[Any]
+    #: Shape (resources,): what but nodes is free from the instant on that is being written.
+    level: IntArray
+
+
+@inner_kernel
+def hold(machine: Machine, job: int, nodes: int, until: float, sign: int) -> None:
+    """Let a job hold what it needs from now on, or (sign -1) give it back. O(needs x steps)."""
+    times, first, last = machine.times, machine.offsets[job] + 1, machine.offsets[job + 1]
+    for at in range(first, last):
+        machine.held[machine.resource[at]] += sign * machine.amount[at]
+    step = machine.step[0] + 1
+    while step < len(times) and times[step] < until:
+        machine.expected[step, 0] += sign * nodes
+        for at in range(first, last):
+            machine.expected[step, machine.resource[at]] += sign * machine.amount[at]
+        step += 1
+
+
+@inner_kernel
+def is_open(machine: Machine, job: int) -> bool:
+    """Return whether what a job needs beyond nodes is there now, and nobody holds it. O(needs)."""
+    now = machine.step[0]
+    for at in range(machine.offsets[job] + 1, machine.offsets[job + 1]):
+        resource = machine.resource[at]
+        if machine.held[resource] + machine.amount[at] > machine.capacity[now, resource]:
+            return False
+    return True
+
+
+@inner_kernel
+def _fits_steps(machine: Machine, job: int, nodes: int, step: int, until: float) -> bool:
+    """Return whether a job fits in all steps from one on that begin before an instant."""
+    times, expected, capacity = machine.times, machine.expected, machine.capacity
+    while step < len(times) and times[step] < until:
+        if expected[step, 0] + nodes > capacity[step, 0]:
+            return False
+        for at in range(machine.offsets[job] + 1, machine.offsets[job + 1]):
+            resource = machine.resource[at]
+            if expected[step, resource] + machine.amount[at] > capacity[step, resource]:
+                return False
+        step += 1
+    return True
+
+
+@inner_kernel
+def can_start(machine: Machine, job: int, nodes: int, until: float) -> bool:
+    """Return whether a job for which nodes are free can start and run until an instant."""
+    return is_open(machine, job) and _fits_steps(machine, job, nodes, machine.step[0] + 1, until)
+
+
+@inner_kernel
+def reserve(state: State, machine: Machine, job: int, nodes: int, seconds: float) -> tuple[float, int]:
+    """Return the shadow time of a job that cannot start now, and the nodes that are left beside it then.
+
+    What else is left is written. All jobs that are expected to end by then count. O((running jobs + steps) x
+    needs).
+    """
+    held, last, shadow_time, free = state.held, state.engine.last, state.engine.clock, state.engine.free
+    times, offsets, capacity = machine.times, machine.offsets, machine.capacity
+    at, step, left = state.engine.first, machine.step[0], machine.extra
+    for resource in range(1, len(left)):
+        left[resource] = -machine.held[resource]
+        machine.head_needs[resource] = 0
+    machine.head_needs[0] = nodes
+    for place in range(offsets[job] + 1, offsets[job + 1]):
+        machine.head_needs[machine.resource[place]] = machine.amount[place]
+    while True:
+        while at < last and held[at].key <= shadow_time:
+            free += held[at].nodes
+            if held[at].job >= 0:
+                for place in range(offsets[held[at].job] + 1, offsets[held[at].job + 1]):
+                    left[machine.resource[place]] += machine.amount[place]
+            at += 1
+        while step + 1 < len(times) and times[step + 1] <= shadow_time:
+            step += 1
+            free += capacity[step, 0] - capacity[step - 1, 0]
+        fits = free >= nodes
+        for place in range(offsets[job] + 1, offsets[job + 1]):
+            resource = machine.resource[place]
+            fits = fits and capacity[step, resource] + left[resource] >= machine.amount[place]
+        if fits and _fits_steps(machine, job, nodes, step + 1, shadow_time + seconds):
+            break
+        later = np.inf
+        if at < last:
+            later = held[at].key
+        if step + 1 < len(times):
+            later = min(later, times[step + 1])
+        shadow_time = later
+    for resource in range(1, len(left)):
+        left[resource] += capacity[step, resource] - machine.head_needs[resource]
+    machine.head_end[0] = shadow_time + seconds
+    return shadow_time, free - nodes
+
+
+@inner_kernel
+def leaves_head(machine: Machine, job: int, nodes: int, until: float, shadow_time: float) -> bool:
+    """Return whether the head has what it needs beside a job, if this runs beyond the shadow time.
+
+    Nodes are asked for at the steps behind the shadow time only.
+    """
+    for at in range(machine.offsets[job] + 1, machine.offsets[job + 1]):
+        resource = machine.resource[at]
+        if machine.head_needs[resource] and machine.amount[at] > machine.extra[resource]:
+            return False
+    step, times = machine.step[0] + 1, machine.times
+    while step < len(times) and times[step] <= shadow_time:
+        step += 1
+    end = min(until, machine.head_end[0])
+    while step < len(times) and times[step] < end:
+        for at in range(machine.offsets[job], machine.offsets[job + 1]):
+            resource, amount = machine.resource[at], machine.amount[at]
+            if resource == 0:
+                amount = nodes
+            needed = amount + machine.head_needs[resource]
+            if (
+                machine.head_needs[resource]
+                and machine.expected[step, resource] + needed > machine.capacity[step, resource]
+            ):
+                return False
+        step += 1
+    return True
+
+
+@inner_kernel
+def use_extra(machine: Machine, job: int) -> None:
+    """Take what a job needs off what is left beside the head at its shadow time."""
+    for at in range(machine.offsets[job] + 1, machine.offsets[job + 1]):
+        machine.extra[machine.resource[at]] -= machine.amount[at]
+
+
+@inner_kernel
+def move_on(state: State, machine: Machine) -> bool:
+    """Let jobs that have ended give back what they held; return whether a step has begun."""
+    engine, times, steps = state.engine, machine.times, machine.step[0]
+    while machine.step[0] + 1 < len(times) and times[machine.step[0] + 1] <= engine.clock:
+        machine.step[0] += 1
+        now = machine.step[0]
+        engine.free += machine.capacity[now, 0] - machine.capacity[now - 1, 0]
+    for at in range(engine.completed):
+        row = state.job[state.events[at]]
+        hold(machine, state.events[at], row.size, row.expected, -1)
+    return bool(machine.step[0] > steps)
+
+
+@inner_kernel
+def next_step(state: State, machine: Machine) -> float:
+    """Return when the next step begins; infinite if there is none, or nobody waits for it."""
+    engine, times = state.engine, machine.times
+    if engine.head < engine.tail and machine.step[0] + 1 < len(times):
+        return float(times[machine.step[0] + 1])
+    return np.inf
 
 
 class Given(NamedTuple):
@@ -115,7 +309,7 @@ def check_machine(
     `expected` are the run times that the policy takes for true, of waiting and of running jobs where these
     differ, `runtime` those that jobs have, those of the workload if left out; all of the shape (jobs,), in
     seconds. `learning` says whether it changes them while it runs, and `variant` whether it is the EASY of a
-    tool with a loop of its own, see `_kernels_easy_variants`. Of the jobs that are `running` already nobody
+    tool with a loop of its own, see `_kernels_queue`. Of the jobs that are `running` already nobody
     asks whether they may.
 
     `UnsupportedProblem` if it is the EASY of a tool, as no tool says what it would do; or if a part of the

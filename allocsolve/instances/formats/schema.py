@@ -105,13 +105,14 @@ def _described(schema: Document, description: str) -> Document:
 
 
 def certificate(kind: str, fields: Mapping[str, Document], description: str) -> Document:
-    """Return the schema of a kind of certificate, an empty text for one without: all fields must be there.
+    """Return the schema of a kind of certificate, an empty text for one without.
 
-    Others are ignored by judges, so they may be there, too.
+    All fields without a default must be there. Others are ignored by judges, so they may be there, too.
     """
     named: dict[str, Document] = {"kind": {"const": kind}} if kind else {}
     properties = {**named, **fields}
-    return {"description": description, "type": "object", "properties": properties, "required": [*properties]}
+    required = [name for name, schema in properties.items() if "default" not in schema]
+    return {"description": description, "type": "object", "properties": properties, "required": required}
 
 
 def edges() -> Document:

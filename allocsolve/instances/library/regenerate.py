@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators.amr import amr, amr_stream
-from allocsolve.instances.generators.counterexamples import (
+from allocsolve.instances.generators.downey1997 import downey1997
+from allocsolve.instances.generators.elastic import elastic_workload
+from allocsolve.instances.generators.evotree import evotree, evotree_batch, evotree_stream
+from allocsolve.instances.generators.examples import (
     counterexamples,
     easy_counterexamples,
     network_counterexamples,
     shape_counterexamples,
 )
-from allocsolve.instances.generators.downey1997 import downey1997
-from allocsolve.instances.generators.elastic import elastic_workload
-from allocsolve.instances.generators.evotree import evotree, evotree_batch, evotree_stream
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.instances.generators.lina import lina_workload
 from allocsolve.instances.generators.linnert2024 import linnert2024

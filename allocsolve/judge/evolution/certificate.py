@@ -6,12 +6,13 @@ import base64
 import binascii
 import zlib
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.certificates import are_integers, malformed
+from allocsolve.judge.evolution.step_prices import most_paid
 from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ T = TypeVar("T", bound=np.generic)
 _PART: Final = 1 << 20
 #: Clauses, and facts in all of them, for which there is room at first; the room doubles when it is used up.
 _CLAUSES, _FACTS = 1 << 14, 1 << 18
+#: Prices add up to less, so that a schedule pays less than 2^62.
+_MOST_PRICES: Final = 1 << 32
 #: Watches per clause for which there is room: two are in use, and lists that are full move and leave gaps.
 _ROOM_WATCHES: Final = 16
 
@@ -56,8 +59,9 @@ def refutation_bound(problem: EvolutionProblem, certificate: Mapping[str, object
 
     *Certificate.* ``points``, the pairs [application, step] of the steps that may start by themselves: the
     first one of each application, and each one before which a step may have to be expanded; ``log``, in base
-    64 and compressed by zlib, the items that docs/formats.md describes. `InvalidAnswer` if it has not this
-    form, an item of it does not follow, or it proves nothing.
+    64 and compressed by zlib, the items that docs/formats.md describes; and, if need be, ``prices`` as in
+    `step_price_bound`, which add up to less than 2^32. `InvalidAnswer` if it has not this form, an item of it
+    does not follow, or it proves nothing.
 
     Notes
     -----
@@ -79,7 +83,12 @@ def refutation_bound(problem: EvolutionProblem, certificate: Mapping[str, object
     held. A step with n nodes that is expanded by e seconds holds n * e node-seconds for nothing; from the
     least release to the horizon all steps together can hold no more of them than all nodes have, less the
     areas of the steps. As e is a difference of two points less a constant, the waste of all other steps
-    bounds that difference from above.
+    bounds that difference from above. (7) Let P be the largest price of steps that may be held at the same
+    time. From the least release to the end of a step, as from the start of a step to the horizon, each second
+    pays at most P. If that time is at most l seconds, for any l > 0, a step that is held for h seconds or
+    more, of which at most c lie outside, is held for min(h - c, l) seconds of it or more, or for all of it.
+    So while the sum of price * min(h - c, l) exceeds P * l, the time is longer than l; as that sum is concave
+    in l, this then holds for all times below l as well.
 
     *Complexity*: O(pairs of steps), then for each learned clause the propagation of its negation.
 
@@ -110,7 +119,7 @@ def _refuted(problem: EvolutionProblem, certificate: Mapping[str, object]) -> in
     if points != own.steps or not points:
         msg = f"points {shown(points)} of the certificate are not the steps that may start by themselves"
         raise InvalidAnswer(msg)
-    base = _base(problem, own)
+    base = _base(problem, own, certificate.get("prices"))
     count = len(own.steps)
     left = b""
     for part in log_parts(certificate.get("log")):
@@ -165,8 +174,8 @@ def log_parts(log: object) -> Iterator[bytes]:
         raise InvalidAnswer(msg) from error
 
 
-def _base(problem: EvolutionProblem, points: Points) -> Base:
-    """Return what is known of the problem, with a horizon beyond all schedules."""
+def _base(problem: EvolutionProblem, points: Points, prices: object) -> Base:
+    """Return what is known of the problem, with a horizon beyond all schedules, and what prices say of it."""
     from allocsolve.judge.evolution import _kernels_proof as kernels  # noqa: PLC0415 - loads numba
 
     packed = problem.packed
@@ -186,6 +195,7 @@ def _base(problem: EvolutionProblem, points: Points) -> Base:
     rows = [(i * n + i + 1, seconds, nodes) for i, seconds, nodes in expandable if nodes]
     waste = np.array(rows, dtype=np.int64).reshape(-1, 3)
     area = sum(duration * nodes for profile in problem.applications for duration, nodes in profile.steps)
+    priced, most = _priced(problem, points, prices)
     given = len(points.clauses)
     clauses = _CLAUSES + given
     facts = np.zeros((_FACTS + 2 * given + 4 * arcs, 2), dtype=np.int32)
@@ -212,6 +222,9 @@ def _base(problem: EvolutionProblem, points: Points) -> Base:
         num_nodes=problem.num_nodes,
         waste=waste,
         spent=min(problem.num_nodes * min(problem.releases) + area, 1 << 62),
+        priced=priced,
+        most=most,
+        release=min(problem.releases),
         place=slots,
         slot_number=slots.copy(),
         slot_begin=2 * slots,
@@ -230,6 +243,18 @@ def _base(problem: EvolutionProblem, points: Points) -> Base:
         clause=np.zeros(2 * arcs, dtype=np.int64),
         state=state,
     )
+
+
+def _priced(problem: EvolutionProblem, points: Points, prices: object) -> tuple[IntArray, int]:
+    """Return the steps with a price, as in `Base`, and the most that steps pay which are held together."""
+    if prices is None:
+        return np.empty((0, 5), dtype=np.int64), 0
+    most = most_paid(problem, prices)
+    flat = np.array([price for row in cast("list[list[int]]", prices) for price in row], dtype=np.int64)
+    if flat.astype(float).sum() >= _MOST_PRICES:
+        raise InvalidAnswer("prices of the certificate add up to 2^32 or more")
+    rows = np.column_stack([points.start, points.delay, points.end, points.end_delay, flat])
+    return rows[flat > 0], most
 
 
 def _with_room(base: Base) -> Base:

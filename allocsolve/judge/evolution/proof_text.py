@@ -59,6 +59,8 @@ def evolution_proof_text(
     if problem.expand_limit != 1:
         msg = f"bounds under the expand limit {problem.expand_limit:g} are not verified: those under 1 are"
         raise UnsupportedProblem(msg)
+    if certificate.get("prices") is not None:
+        raise UnsupportedProblem("learned clauses that need prices of steps are not verified")
     lines = [f"evolution-profiles {problem.num_nodes} {len(problem.applications)}"]
     for release, profile in zip(problem.releases, problem.applications, strict=True):
         steps = chain.from_iterable(profile.steps)

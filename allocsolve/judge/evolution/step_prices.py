@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
@@ -55,6 +55,22 @@ def step_price_bound(problem: EvolutionProblem, certificate: Mapping[str, object
     """
     del term  # the makespan, the only one
     prices = certificate.get("prices")
+    most = most_paid(problem, prices)
+    if most == 0:
+        return min(problem.releases, default=0)
+    total: int = sum(
+        duration * price
+        for app, row in zip(problem.applications, cast("list[list[int]]", prices), strict=True)
+        for (duration, _), price in zip(app.steps, row, strict=True)
+    )
+    return min(problem.releases) - (-total // most)
+
+
+def most_paid(problem: EvolutionProblem, prices: object) -> int:
+    """Return the largest price of steps that are held at the same time.
+
+    `InvalidAnswer` if these are no prices, or too many; see `step_price_bound`.
+    """
     if not (isinstance(prices, list) and all(map(_are_prices, prices))):
         raise malformed(f"prices {shown(prices)} of the certificate are not lists of integers in 0..2^53")
     if [len(row) for row in prices] != [len(app.steps) for app in problem.applications]:
@@ -63,15 +79,7 @@ def step_price_bound(problem: EvolutionProblem, certificate: Mapping[str, object
         raise InvalidAnswer("prices of the certificate add up to more than 64 bits hold")
     if knapsack_cells(problem) is None:
         raise InvalidAnswer(f"the problem has more than {_MOST_CELLS:,} kinds of steps times nodes")
-    most = _dearest(problem, prices)
-    if most == 0:
-        return min(problem.releases, default=0)
-    total: int = sum(
-        duration * price
-        for app, row in zip(problem.applications, prices, strict=True)
-        for (duration, _), price in zip(app.steps, row, strict=True)
-    )
-    return min(problem.releases) - (-total // most)
+    return _dearest(problem, prices)
 
 
 def _are_prices(row: object) -> bool:

@@ -9,12 +9,32 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.partition._kernels_boxes import runs_along
+from allocsolve.kernels import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allocsolve.model import BoolArray, PartitionProblem, Topology
+    from allocsolve.model import BoolArray, IntArray, PartitionProblem, Topology
+
+
+@kernel
+def runs_along(members: BoolArray, ring: bool, runs: IntArray) -> None:
+    """Write for each place the members from it on along the middle axis, itself first, up to all of a ring.
+
+    `members` and `runs` have the shape (later axes, side, earlier axes). O(places).
+    """
+    later, side, earlier = members.shape
+    for block in range(later):
+        for turn in range(2 if ring else 1):
+            for x in range(side - 1, -1, -1):
+                for i in range(earlier):
+                    beyond = 0
+                    if x + 1 < side:
+                        beyond = runs[block, x + 1, i]
+                    elif turn == 1:
+                        beyond = runs[block, 0, i]
+                    runs[block, x, i] = min(beyond + 1, side) if members[block, x, i] else 0
+
 
 #: The side of a box along each axis.
 Sides: TypeAlias = tuple[int, ...]

@@ -1,6 +1,6 @@
 """Compiled, for the judge: lower bounds, in floats, on the cost of jobs that change their size by a law.
 
-For the proof, and for mu, the price of work, see `allocsolve.judge.workload.work_prices`.
+For the proof, and for mu, the price of work, see `allocsolve.judge.workload.certificate`.
 """
 
 from __future__ import annotations

@@ -17,8 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.instances.formats.files import show
-from allocsolve.instances.formats.logs.json import JsonText
-from allocsolve.instances.formats.logs.lines import Dropped, LogRows
+from allocsolve.instances.formats.logs.lines import Dropped, JsonText, LogRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING, Any, Final
 from allocsolve.errors import FormatError, SolverUnavailable
 from allocsolve.instances.formats.files import open_input, read_stream
 from allocsolve.instances.formats.networks.hostlist import host_names
-from allocsolve.instances.formats.networks.kubernetes import is_model, kueue_network, model_network
-from allocsolve.instances.formats.networks.kubernetes_objects import Document, is_kubernetes, stated_nodes
+from allocsolve.instances.formats.networks.kubernetes import (
+    Document,
+    has_hypernodes,
+    is_kubernetes,
+    is_model,
+    kueue_network,
+    model_network,
+    stated_nodes,
+    volcano_network,
+)
 from allocsolve.instances.formats.networks.network import StatedNodes
 from allocsolve.instances.formats.networks.slurm import (
     conf_network,
@@ -27,7 +35,6 @@ from allocsolve.instances.formats.networks.slurm import (
     sinfo_lines,
     yaml_network,
 )
-from allocsolve.instances.formats.networks.volcano import has_hypernodes, volcano_network
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Networks of Kubernetes: Kueue's Topology with the nodes of the cluster, and the models of topograph.
+"""Networks of Kubernetes: Kueue's Topology, the models of topograph, and the HyperNodes of Volcano.
 
 A Topology lists labels, from the highest level down; a domain is the path of their values that nodes bear.
 A ResourceFlavor may choose the Topology, by its name, and the nodes, by their labels. Nodes that lack a label
@@ -8,33 +8,42 @@ A model of topograph has the children of switches under ``switches`` and the nod
 ``blocks``; a child that is no key there is a switch without nodes. Without any switch, blocks stand below one
 root.
 
-Sources: the API of Kueue, v1beta2; tas_flavor_snapshot.go; the models in the tests of topograph.
+Of the objects that kubectl prints, a node is free if it is Ready, not cordoned, and has no taint that keeps
+pods away; which pods are there, the nodes do not tell.
+
+HyperNodes of Volcano have members, which are nodes or other HyperNodes.
+
+::
+
+    apiVersion: topology.volcano.sh/v1alpha1
+    kind: HyperNode
+    metadata: {name: s0}
+    spec: {tier: 1, members: [{type: Node, selector: {regexMatch: {pattern: "^n[12]$"}}}]}
+
+Nodes are chosen by their names (exactMatch, or regexMatch anywhere in the name) or their labels (labelMatch),
+which the nodes of the cluster tell; names are told by the file of the free nodes, too. HyperNodes are chosen
+by exactMatch only. The tiers tell no more than who is a member of whom, and are not looked at.
+
+Sources: the API of Kueue, v1beta2; tas_flavor_snapshot.go; the models in the tests of topograph; the API of
+Volcano, topology/v1alpha1; hyper_node_info.go.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
 from allocsolve.errors import FormatError, InvalidProblem
 from allocsolve.instances.formats.files import show
-from allocsolve.instances.formats.networks.hostlist import shown_text
-from allocsolve.instances.formats.networks.kubernetes_objects import (
-    Document,
-    dicts,
-    is_free,
-    is_node,
-    name_of,
-    named_nodes,
-    objects,
-    part,
-)
+from allocsolve.instances.formats.networks.hostlist import is_host_name, shown_text
 from allocsolve.instances.formats.networks.network import (
     CLUSTER,
     Entry,
     NetworkFile,
+    StatedNodes,
     block_network,
     listed,
     names_at,
@@ -43,7 +52,122 @@ from allocsolve.instances.formats.networks.network import (
 from allocsolve.model import SwitchTree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+#: Taints that keep pods away.
+_REPELLING: Final = {"NoSchedule", "NoExecute"}
+
+
+class Document(NamedTuple):
+    """A value of a file, in which all numbers are texts."""
+
+    value: Any
+    source: str  #: what messages call the file
+    place: str  #: where it begins, such as ``line 3``
+
+    def refuse(self, fault: str) -> NoReturn:
+        """Raise what is wrong here."""
+        raise FormatError(self.source, [f"{self.place}: {fault}"])
+
+
+def is_kubernetes(value: object) -> bool:
+    """Tell whether a document is an object of Kubernetes, or a list of them."""
+    words = {"kind", "apiVersion", "metadata", "items"}
+    values = value if isinstance(value, list) else [value]
+    return any(isinstance(one, dict) and not words.isdisjoint(one) for one in values)
+
+
+def objects(documents: Iterable[Document]) -> Iterator[Document]:
+    """Yield all objects, also those inside of lists.
+
+    Raises `FormatError` if one is none.
+    """
+    for value, source, place in documents:
+        items = value
+        if isinstance(value, dict):
+            if not str(value.get("kind", "List")).endswith("List") or "items" not in value:
+                yield Document(value, source, place)
+                continue
+            items = value["items"]
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            raise FormatError(source, [f"{place}: must be objects of Kubernetes, not {show(items)}"])
+        yield from (Document(item, source, f"{place}, items[{idx}]") for idx, item in enumerate(items))
+
+
+def part(document: Document, *path: str, kind: type[dict[str, Any] | str] = dict) -> Any:  # noqa: ANN401 - of a file
+    """Return a field of a field, empty if it is missing.
+
+    Raises `FormatError` if it is of another kind.
+    """
+    value = document.value
+    for idx, name in enumerate(path):
+        value = value.get(name)
+        if value is None or value == "":
+            return kind()
+        wanted = kind if idx == len(path) - 1 else dict
+        if not isinstance(value, wanted):
+            noun = "a string" if wanted is str else "an object"
+            document.refuse(f"{'.'.join(path[: idx + 1])} must be {noun}, not {show(value)}")
+    return value
+
+
+def name_of(document: Document) -> str:
+    """Return the name of an object, empty if it has none."""
+    return str(part(document, "metadata", "name", kind=str))
+
+
+def is_node(document: Document) -> bool:
+    """Tell whether an object is a node."""
+    return document.value.get("kind", "Node") == "Node" and "metadata" in document.value
+
+
+def stated_nodes(documents: Iterable[Document]) -> StatedNodes:
+    """Return what objects of Kubernetes say of nodes.
+
+    Raises `FormatError` if there is no node, or one is not of its form.
+    """
+    documents = [*documents]
+    nodes = [document for document in objects(documents) if is_node(document)]
+    if not nodes:
+        raise FormatError(documents[0].source, ["has no nodes"])
+    return StatedNodes.of({name: is_free(node) for name, node in named_nodes(nodes).items()})
+
+
+def named_nodes(nodes: Iterable[Document]) -> dict[str, Document]:
+    """Return nodes by their names, in the order of the alphabet, as Kueue takes them."""
+    named: dict[str, Document] = {}
+    for node in nodes:
+        name = name_of(node)
+        if not is_host_name(name):
+            node.refuse(f"{shown_text(name)} is not the name of a node")
+        if name in named:
+            node.refuse(f"the node {shown_text(name)} stands twice")
+        named[name] = node
+    return dict(sorted(named.items()))
+
+
+def is_free(node: Document) -> bool:
+    """Tell whether a node is free, see the module."""
+    spec, status = part(node, "spec"), part(node, "status")
+    conditions = dicts(node, "status.conditions", status.get("conditions"))
+    taints = dicts(node, "spec.taints", spec.get("taints"))
+    ready = any(one.get("type") == "Ready" and _is_true(one.get("status")) for one in conditions)
+    repelled = any(one.get("effect") in _REPELLING for one in taints if isinstance(one.get("effect"), str))
+    return ready and not _is_true(spec.get("unschedulable")) and not repelled
+
+
+def dicts(document: Document, place: str, values: object) -> Sequence[Mapping[str, object]]:
+    """Return a list of objects, empty if it is missing."""
+    if values is None or values == "":
+        return []
+    if not isinstance(values, list) or not all(isinstance(one, dict) for one in values):
+        document.refuse(f"{place} must be a list of objects, not {show(values)}")
+    return values
+
+
+def _is_true(value: object) -> bool:
+    return value is True or (isinstance(value, str) and value.lower() == "true")
+
 
 #: The label that all nodes have, each with its own value.
 _HOSTNAME: Final = "kubernetes.io/hostname"
@@ -201,3 +325,111 @@ def _texts(source: str, place: str, values: object) -> list[str]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise FormatError(source, [f"{place} must be a list of strings, not {show(values)}"])
     return values
+
+
+_SELECTORS: Final = ("exactMatch", "regexMatch", "labelMatch")
+
+
+def has_hypernodes(documents: Iterable[Document]) -> bool:
+    """Tell whether there is a HyperNode among objects of Kubernetes."""
+    return any(_is_hypernode(one) for one in objects(documents))
+
+
+def _is_hypernode(document: Document) -> bool:
+    return bool(document.value.get("kind") == "HyperNode")
+
+
+def volcano_network(documents: Sequence[Document], nodes: Sequence[str]) -> NetworkFile:
+    """Return the network of HyperNodes.
+
+    Raises `FormatError` if a member is not of its form, nothing tells the nodes that it chooses among, or the
+    HyperNodes are no tree, or several. Other kinds than HyperNode and Node are passed over. `nodes` are the
+    names of the nodes, where there is no Node among the objects.
+    """
+    everything = [*objects(documents)]
+    there = named_nodes(filter(is_node, everything))
+    hypernodes = [*filter(_is_hypernode, everything)]
+    choice = _Choice(tuple(there or dict.fromkeys(nodes)), there)
+    network = switch_network(hypernodes[0].source, [choice.entry(one) for one in hypernodes])
+    if not there:
+        return network
+    placed = {*network.nodes}
+    left_out = tuple(host for host in there if host not in placed)
+    notes = [f"nodes of no HyperNode, left out: {listed(left_out)}"] if left_out else []
+    free = tuple(host for host, node in there.items() if host in placed and is_free(node))
+    return replace(network, notes=(*network.notes, *notes), free=free, left_out=left_out)
+
+
+class _Choice(NamedTuple):
+    """What the members of HyperNodes are chosen among."""
+
+    names: Sequence[str]
+    nodes: Mapping[str, Document]  #: those of which labels are told
+
+    def entry(self, hypernode: Document) -> Entry:
+        """Return a HyperNode as a switch."""
+        hosts, children = dict[str, None](), dict[str, None]()
+        members = dicts(hypernode, "spec.members", part(hypernode, "spec").get("members"))
+        for idx, value in enumerate(members):
+            member = Document(value, hypernode.source, f"{hypernode.place}: spec.members[{idx}]")
+            kind = part(member, "type", kind=str)
+            if kind == "HyperNode":
+                children[_exact(member)] = None
+            elif kind == "Node":
+                hosts |= dict.fromkeys(self._hosts(member))
+            else:
+                member.refuse(f"type must be Node or HyperNode, not {show(kind)}")
+        return Entry(name_of(hypernode), hypernode.place, [*hosts], [*children])
+
+    def _hosts(self, member: Document) -> list[str]:
+        selector = part(member, "selector")
+        kinds = [kind for kind in _SELECTORS if kind in selector]
+        if len(kinds) != 1:
+            member.refuse(f"has {' and '.join(kinds) or 'none'} of {', '.join(_SELECTORS)}, not one")
+        if kinds[0] == "exactMatch":
+            return [_exact(member)]
+        if not (self.names if kinds[0] == "regexMatch" else self.nodes):
+            fault = f"chooses nodes by {kinds[0]}, and nothing tells which there are"
+            member.refuse(f"{fault}: name the output of kubectl get nodes -o json as another file")
+        if kinds[0] == "labelMatch":
+            wanted = Document(part(member, "selector", "labelMatch"), member.source, member.place)
+            labels_of = {host: part(node, "metadata", "labels") for host, node in self.nodes.items()}
+            return [host for host, labels in labels_of.items() if _bears(labels, wanted)]
+        pattern = part(member, "selector", "regexMatch", "pattern", kind=str)
+        try:
+            chosen = re.compile(pattern or "[")
+        except re.error as error:
+            member.refuse(f"the pattern {shown_text(pattern)} is none: {error}")
+        return [host for host in self.names if chosen.search(host)]
+
+
+def _exact(member: Document) -> str:
+    name = str(part(member, "selector", "exactMatch", "name", kind=str))
+    if not is_host_name(name):
+        member.refuse(f"exactMatch: {shown_text(name)} is not a name")
+    return name
+
+
+def _bears(labels: Mapping[str, Any], wanted: Document) -> bool:
+    """Tell whether labels are those of a selector: an empty one chooses nothing."""
+    equal = part(wanted, "matchLabels")
+    terms = dicts(wanted, "matchExpressions", wanted.value.get("matchExpressions"))
+    return bool(equal or terms) and (
+        all(labels.get(key) == value for key, value in equal.items())
+        and all(_holds(labels, term, wanted) for term in terms)
+    )
+
+
+def _holds(labels: Mapping[str, Any], term: Mapping[str, Any], wanted: Document) -> bool:
+    operator, key, values = term.get("operator"), term.get("key"), term.get("values") or []
+    if not isinstance(key, str) or not isinstance(values, list):
+        wanted.refuse("matchExpressions must have a key, an operator and a list of values")
+    held = {
+        "In": labels.get(key) in values,
+        "NotIn": labels.get(key) not in values,
+        "Exists": key in labels,
+        "DoesNotExist": key not in labels,
+    }
+    if operator not in held:
+        wanted.refuse(f"the operator must be one of {', '.join(held)}, not {show(operator)}")
+    return held[operator]

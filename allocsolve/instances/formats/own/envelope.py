@@ -66,7 +66,7 @@ def read_problem(path: PathLike) -> Problem:
     Raises `FormatError` if the file cannot be read, is not JSON (or no table), is a log, or is no valid
     problem: every faulty field is named.
     """
-    with _telling_logs(path, "a problem: allocsolve convert, or import {}, makes one of it"):
+    with _telling_logs(path, "a problem: allocsolve convert, or import, makes one of it"):
         if is_table(path):
             return _problem_of_rows(*read_rows(path, _problem_tables()), str(path))
         return parse_problem(load(path), str(path))
@@ -74,12 +74,12 @@ def read_problem(path: PathLike) -> Problem:
 
 @contextmanager
 def _telling_logs(path: PathLike, wanted: str) -> Iterator[None]:
-    """Say so where a file cannot be read because it is a log; `wanted` has a place for the format's name."""
+    """Say so where a file cannot be read because it is a log."""
     try:
         yield
     except FormatError as error:
         if Path(path).is_file() and (name := _log_format(path)) is not None:
-            raise FormatError(str(path), [f"is a log ({name}), not {wanted.format(name)}"]) from error
+            raise FormatError(str(path), [f"is a log ({name}), not {wanted}"]) from error
         raise
 
 
@@ -323,7 +323,7 @@ def _kind(document: Document, source: str, kinds: list[str]) -> str:
 _KIND: Final = "certificate"
 
 #: What is wanted where a log stands, see `_telling_logs`.
-_RECORDED: Final = "a solution: allocsolve import {} --recorded makes one of it"
+_RECORDED: Final = "a solution: allocsolve import --recorded makes one of it"
 
 
 def write_certificate(

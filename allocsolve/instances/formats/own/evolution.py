@@ -326,15 +326,12 @@ def certificate_schema(kind: str) -> Document:
     """Return the schema of a kind of certificate."""
     point = cells(whole(0), whole(0), description="application and step, counted from 0")
     log = "the items of the log: base 64 of what zlib has compressed"
+    prices = listing(listing(whole(0, title="price per second")), "of the steps of each application")
     schemas = {
         "area": certificate("area", {}, "the judge adds up the areas of the applications"),
         "step-prices": certificate(
             "step-prices",
-            {
-                "prices": listing(
-                    listing(whole(0, title="price per second")), "of the steps of each application"
-                )
-            },
+            {"prices": prices},
             "what steps pay that may be held at the same time",
         ),
         "learned-clauses": certificate(
@@ -342,6 +339,7 @@ def certificate_schema(kind: str) -> Document:
             {
                 "points": listing(point, "the steps that do not always follow at once, in order"),
                 "log": text(log, contentEncoding="base64", contentMediaType="application/zlib"),
+                "prices": maybe(prices),
             },
             "why no schedule ends by a horizon",
         ),

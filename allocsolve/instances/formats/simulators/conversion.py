@@ -147,14 +147,14 @@ def write_workload(problem: Problem, schedule: Answer | None, path: Path, name: 
     """
     conversion = CONVERSIONS[name]
     if schedule is not None and conversion.answer == "never":
-        raise InvalidOption(f"--answer: there is no room for a schedule in --format {name}")
+        raise InvalidOption(f"--solution: there is no room for a schedule in --format {name}")
     if not isinstance(problem, WorkloadProblem):
         if conversion.write is not _write_own:
             raise InvalidOption(f"--format {name} is for workloads")
         write_problem(problem, path)
         return Unheld()
     if schedule is None and conversion.answer == "needed":
-        raise InvalidOption(f"--format {name} shows a schedule: --answer FILE tells which")
+        raise InvalidOption(f"--format {name} shows a solution: --solution FILE names it")
     assert schedule is None or isinstance(schedule, WorkloadSchedule), "it answers a workload"
     return conversion.write(problem, schedule, path)
 
@@ -244,7 +244,7 @@ def _read_log(path: Path, name: str, num_nodes: int | None, time_unit: str | Non
     for field, count in log.asked.left_out.items():
         unheld.add(f"{field} of jobs", count)
     unheld.add(
-        f"recorded starts (`allocsolve import {name} --recorded` writes them)",
+        "recorded starts (`allocsolve import --recorded` writes them)",
         int((log.starts == log.starts).sum()),
     )
     if not len(log.names):

@@ -1,0 +1,1 @@
+"""When queued jobs will start, from the queue that `squeue` prints."""
