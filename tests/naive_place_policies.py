@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from naive_places import Placement, nodes_of, room, shape_of
 from naive_resources import place_in_queue, release_of
 
-from allocsolve.heuristics import Easy, Fcfs
+from allocsolve.heuristics import Easy, Fcfs, FirstFit, SlurmBackfill
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from allocsolve.heuristics import FirstFit
     from allocsolve.heuristics.workload.places import NodeChoice
     from allocsolve.model import WorkloadProblem
 
@@ -81,9 +80,9 @@ class Machine:
         key = {node: self.key(job, node, rooms[node], held) for node in rooms}
         return self.fill(job, rooms, sorted(rooms, key=lambda node: (self.weight[node], key[node], node)))
 
-    def late(self, job: int, held: Held, later: Held) -> Placement:
-        """Return the plan of the head: where least of it would fit now comes first."""
-        rooms, now = self.rooms(job, later), self.rooms(job, held)
+    def late(self, job: int, held: Held, *later: Held) -> Placement:
+        """Return the plan of a job in what is free in these situations: where least fits now comes first."""
+        rooms, now = self.rooms(job, *later), self.rooms(job, held)
         return self.fill(job, rooms, sorted(rooms, key=lambda node: (now.get(node, 0), node)))
 
     # --- choices -----------------------------------------------------------------------------------------
@@ -177,48 +176,147 @@ class Machine:
 
 
 def naive_places(
-    problem: WorkloadProblem, policy: Fcfs | FirstFit | Easy
+    problem: WorkloadProblem, policy: Fcfs | FirstFit | Easy | SlurmBackfill
 ) -> tuple[list[float], list[Placement]]:
     """Return when each job starts, and on which nodes."""
-    easy = policy if isinstance(policy, Easy) else Easy(choice=policy.choice)
+    order = "submission" if isinstance(policy, Fcfs | FirstFit) else policy.order
     machine = Machine(problem, policy.choice)
     estimates: list[float] = problem.jobs.packed.estimate.tolist()
     jobs, count = machine.jobs, len(problem.jobs)
     starts: dict[int, float] = {}
     where: dict[int, Placement] = {}
     now = -math.inf
-
-    def expected(job: int) -> float:
-        return max(now, starts[job] + estimates[job])
-
     while len(starts) < count:
         ends = [starts[job] + jobs[job].runtime for job in starts]
-        now = min(time for time in (*ends, *map(release_of, jobs)) if time > now)
+        passes = [] if now == -math.inf or not isinstance(policy, SlurmBackfill) else [next_pass(policy, now)]
+        now = min(time for time in (*ends, *map(release_of, jobs), *passes) if time > now)
         held = {job: where[job] for job in starts if starts[job] + jobs[job].runtime > now}
         queue = [job for job in range(count) if job not in starts and release_of(jobs[job]) <= now]
-        queue.sort(key=lambda job: place_in_queue(jobs[job], job, now, estimates[job], easy.order))
-        head, shadow_time, tested = None, math.inf, 0
-        for job in queue:
-            rooms = machine.rooms(job, held)
-            if head is not None:
-                tested += 1
-                if easy.scan_limit is not None and tested > easy.scan_limit:
-                    break
-                end = now + estimates[job]
-                late = end > shadow_time or (easy.strict and end == shadow_time)
-                if policy is easy and late:
-                    later = {other: where[other] for other in held if expected(other) > shadow_time}
-                    plan = machine.late(head, held, later)
-                    rooms = machine.rooms(job, held, {**later, head: plan}) if easy.extra_nodes else {}
-            if machine.fits(job, rooms):
-                where[job] = held[job] = machine.chosen(job, rooms, held)
-                starts[job] = now
-            elif head is None:
-                head = job
-                if isinstance(policy, Fcfs):
-                    break
-                shadow_time = first_fit_time(machine, job, {other: expected(other) for other in held}, where)
+        queue.sort(key=lambda job: place_in_queue(jobs[job], job, now, estimates[job], order))
+        call = Call(
+            machine, estimates, now, held, {job: max(now, starts[job] + estimates[job]) for job in held}
+        )
+        while queue and machine.fits(queue[0], machine.rooms(queue[0], held)):
+            call.start(queue.pop(0), held)
+        if queue and isinstance(policy, SlurmBackfill):
+            if now % policy.bf_interval == 0:
+                call.plan(queue[: policy.bf_max_job_test], policy, count)
+        elif queue and isinstance(policy, Easy):
+            tested = queue[: None if policy.scan_limit is None else policy.scan_limit + 1]
+            if policy.reservations == 1:
+                call.backfill(tested, policy)
+            else:
+                call.plan(tested, None, count if policy.reservations == "all" else policy.reservations)
+        elif isinstance(policy, FirstFit):
+            for job in queue[1:]:
+                if machine.fits(job, machine.rooms(job, held)):
+                    call.start(job, held)
+        where |= held
+        starts |= dict.fromkeys(held.keys() - starts.keys(), now)
     return [starts[job] for job in range(count)], [where[job] for job in range(count)]
+
+
+def next_pass(policy: SlurmBackfill, now: float) -> float:
+    """Return when the next pass is made."""
+    return (now // policy.bf_interval + 1) * policy.bf_interval
+
+
+class Planned(NamedTuple):
+    """A reservation, and from when on nobody may be in its way."""
+
+    job: int
+    begin: float
+    end: float
+    blocks: float
+    spots: Placement
+
+
+class Call:
+    """One call of a policy: jobs that are held now, when they are expected to end, and what is planned."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        estimates: Sequence[float],
+        now: float,
+        held: dict[int, Placement],
+        ends: dict[int, float],
+    ) -> None:
+        self.machine, self.estimates, self.now, self.held, self.ends = machine, estimates, now, held, ends
+        self.made: list[Planned] = []
+
+    def start(self, job: int, *situations: Held) -> None:
+        """Start a job in the room that it has in all situations."""
+        self.held[job] = self.machine.chosen(job, self.machine.rooms(job, *situations), self.held)
+        self.ends[job] = self.now + self.estimates[job]
+
+    def held_at(self, time: float, made: Sequence[Planned]) -> Held:
+        """Return who holds something at an instant, if all is as expected."""
+        running = {job: spots for job, spots in self.held.items() if self.ends[job] > time}
+        return running | {each.job: each.spots for each in made if each.begin <= time < each.end}
+
+    def backfill(self, queue: Sequence[int], policy: Easy) -> None:
+        """Start jobs beside a reservation of the first one."""
+        head, machine = queue[0], self.machine
+        shadow_time = first_fit_time(machine, head, self.ends, self.held)
+        for job in queue[1:]:
+            end, situations = self.now + self.estimates[job], [self.held]
+            if end > shadow_time or (policy.strict and end == shadow_time):
+                if not policy.extra_nodes:
+                    continue
+                later = self.held_at(shadow_time, [])
+                situations.append({**later, head: machine.late(head, self.held, later)})
+            if machine.fits(job, machine.rooms(job, *situations)):
+                self.start(job, *situations)
+
+    def plan(self, queue: Sequence[int], slurm: SlurmBackfill | None, most: int) -> None:
+        """Start jobs beside reservations of those that cannot start, of so many at most."""
+        for job in queue:
+            end = self.now + self.estimates[job]
+            begins = sorted({each.begin for each in self.made if each.blocks < end})
+            situations = [self.held, *(self.held_at(time, self.made) for time in begins)]
+            if self.machine.fits(job, self.machine.rooms(job, *situations)):
+                self.start(job, *situations)
+                if slurm is None:
+                    self.made = self.laid(self.made, 0) or self.made
+            elif len(self.made) < most:
+                fits = self.machine.fits(job, self.machine.rooms(job, self.held))
+                times = sorted({*self.ends.values(), *(each.end for each in self.made), self.now})
+                for time in times:
+                    if (time > self.now or not fits) and self.reserve(job, time, slurm):
+                        break
+
+    def laid(self, made: Sequence[Planned], first: int) -> list[Planned]:
+        """Return reservations with new nodes from one on; none if one does not fit when it begins."""
+        new = list(made[:first])
+        for each in made[first:]:
+            later = self.held_at(each.begin, new)
+            if not self.machine.fits(each.job, self.machine.rooms(each.job, later)):
+                return []
+            new.append(each._replace(spots=self.machine.late(each.job, self.held, later)))
+        return new
+
+    def reserve(self, job: int, time: float, slurm: SlurmBackfill | None) -> bool:
+        """Plan a job at an instant, if it fits; return whether nothing is left to be done."""
+        first, end = sum(each.begin <= time for each in self.made), time + self.estimates[job]
+        if slurm is None:
+            made = [*self.made[:first], Planned(job, time, end, time, {}), *self.made[first:]]
+            new = self.laid(made, first)
+            self.made = new or self.made
+            return bool(new)
+        step = slurm.bf_resolution
+        horizon = (self.now + 60 * slurm.bf_window) // step * step
+        if time >= horizon:
+            return True
+        later = sorted({each.begin for each in self.made if each.begin > time and each.blocks < end})
+        situations = [self.held_at(moment, self.made) for moment in (time, *later)]
+        if not self.machine.fits(job, self.machine.rooms(job, *situations)):
+            return False
+        spots = self.machine.late(job, self.held, *situations)
+        blocks = math.nextafter(time // step * step, -math.inf)
+        mine = Planned(job, time, min(-(-end // step) * step, horizon), blocks, spots)
+        self.made = [*self.made[:first], mine, *self.made[first:]]
+        return True
 
 
 def first_fit_time(

@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 @st.composite
 def problems(draw: st.DrawFn) -> WorkloadProblem:
     """Draw a workload whose jobs come at all times, some with head starts, some longer than expected."""
-    drawn = draw(place_problems(min_jobs=1, max_jobs=10))
+    drawn = draw(place_problems(min_jobs=1, max_jobs=18))
+    longest = draw(st.sampled_from([9, 40]))
     jobs = []
     for job in drawn.jobs:
-        runtime = draw(st.integers(1, 9))
+        runtime = draw(st.integers(1, longest))
         limit = draw(st.none() | st.sampled_from([runtime, 2 * runtime, 3 * runtime, 1]))
         boost = draw(st.sampled_from([0, 0, 0, 3, -2]))
-        submit, eligible = draw(st.integers(0, 12)), draw(st.none() | st.integers(0, 20))
+        submit, eligible = draw(st.integers(0, 2 * longest)), draw(st.none() | st.integers(0, 30))
         own: dict[str, Any] = {"submit": submit, "eligible": eligible, "boost": boost, "needs": None}
         jobs.append(replace(job, runtime=runtime, limit=limit, **own))
     return WorkloadProblem(None, jobs, node_types=drawn.node_types)
@@ -50,7 +51,7 @@ def seen(schedule: WorkloadSchedule) -> tuple[list[float], list[dict[int, int]]]
     return schedule.first_starts.tolist(), spots
 
 
-POLICIES: dict[str, st.SearchStrategy[Fcfs | FirstFit | Easy]] = {
+POLICIES: dict[str, st.SearchStrategy[Fcfs | FirstFit | Easy | SlurmBackfill]] = {
     "fcfs": st.builds(Fcfs, choice=st.sampled_from(NODE_CHOICES)),
     "first-fit": st.builds(FirstFit, choice=st.sampled_from(NODE_CHOICES)),
     "easy": st.builds(Easy, choice=st.sampled_from(NODE_CHOICES)),
@@ -62,16 +63,32 @@ POLICIES: dict[str, st.SearchStrategy[Fcfs | FirstFit | Easy]] = {
         scan_limit=st.none() | st.integers(0, 3),
         choice=st.sampled_from(NODE_CHOICES),
     ),
+    "reservations": st.builds(
+        Easy,
+        reservations=st.sampled_from([2, 3, 5, "all"]),
+        order=st.sampled_from(QUEUE_ORDERS),
+        scan_limit=st.none() | st.integers(0, 3),
+        choice=st.sampled_from(NODE_CHOICES),
+    ),
 }
+SLURM = st.builds(
+    SlurmBackfill,
+    bf_interval=st.integers(1, 4),
+    bf_window=st.just(1),
+    bf_resolution=st.integers(1, 7) | st.just(40),
+    bf_max_job_test=st.integers(1, 8),
+    order=st.sampled_from(QUEUE_ORDERS),
+    choice=st.sampled_from(NODE_CHOICES),
+)
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", [*POLICIES, "slurm"])
 @settings(max_examples=examples(1000), deadline=None)
 @given(problem=problems(), data=st.data())
 def test_starts_and_nodes_are_those_of_the_definition(
     name: str, problem: WorkloadProblem, data: st.DataObject
 ) -> None:
-    policy = data.draw(POLICIES[name])
+    policy = data.draw(SLURM if name == "slurm" else POLICIES[name])
     schedule = policy.simulated(problem).schedule
     assert violations(problem, schedule) == ()
     assert seen(schedule) == naive_places(problem, policy)
@@ -127,7 +144,7 @@ def test_nobody_may_come(policy: Any) -> None:
     assert seen(policy(problem, Budget()).answer) == ([], [])
 
 
-@pytest.mark.parametrize("policy", [SlurmBackfill(), Easy(reservations=2), Easy(like="raps")], ids=repr)
+@pytest.mark.parametrize("policy", [Easy(like="hpcopt"), Easy(like="mjs2023"), Easy(like="raps")], ids=repr)
 def test_other_policies_are_refused(policy: Any) -> None:
     problem = WorkloadProblem(None, [Job(0, 1, 1)], node_types=[NodeType("node", 2, {})])
     with pytest.raises(UnsupportedProblem, match="places"):

@@ -31,9 +31,11 @@ FGD: Final = 6
 FGD_SCORES: Final = 7
 LATE: Final = 8
 
-#: Of `Places.free` and `Places.occupants`: now, and at the shadow time of the head, beside its plan.
+#: Of `Places.free` and `Places.occupants`: now; at the shadow time of the head, beside its plan, or at the
+#: instant that is looked at; and after that.
 NOW: Final = 0
 LATER: Final = 1
+AHEAD: Final = 2
 
 #: Sums of shares are not exact: keys that are equal when multiplied by this and rounded are equal.
 _EQUAL: Final = 1e9
@@ -87,8 +89,8 @@ class Places(NamedTuple):
     numbers: Numbers
     #: Shape (shapes,): those in the queue come first.
     waiting: IntArray
-    #: Shape (2, nodes, resources) and (2, nodes): what is free, and how many jobs are on each node, -1 if one
-    #: is there that is exclusive; `NOW` and `LATER`.
+    #: Shape (3, nodes, resources) and (3, nodes): what is free, and how many jobs are on each node, -1 if one
+    #: is there that is exclusive; `NOW`, `LATER` and `AHEAD`, the last one only for plans of several jobs.
     free: IntArray
     occupants: IntArray
     #: Shape (nodes,): the room for chunks of the job that is looked at.
@@ -99,7 +101,7 @@ class Places(NamedTuple):
     #: Shape (jobs,): the pieces of a job that has started are ``first:first + pieces``.
     first: IntArray
     pieces: IntArray
-    #: Shape (pieces + nodes,): a node, and how many chunks are on it; the plan of the head comes last.
+    #: Shape (pieces + nodes,): a node, and how many chunks are on it; what is planned comes last.
     node: IntArray
     chunks: IntArray
 

@@ -25,20 +25,19 @@ from allocsolve.heuristics.workload._kernels_node_choices import (
     choose,
     chunks_on,
 )
-from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS, FIRST_FIT, learn, sort_queue
-from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS
+from allocsolve.kernels import inner_kernel
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
-from allocsolve.simulation.kernels import advance, begin, leave_queue
+from allocsolve.simulation.kernels import begin, leave_queue
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
-    from allocsolve.model.columns import FloatArray
     from allocsolve.model.packed_jobs import PackedJobs
     from allocsolve.simulation.kernels import State
 
 
 @inner_kernel
-def _hold(places: Places, when: int, shape: int, piece: int, sign: int) -> None:
+def hold(places: Places, when: int, shape: int, piece: int, sign: int) -> None:
     """Let a job of a shape hold a piece, or (sign -1) give it back; an exclusive one holds the whole node."""
     node, free = places.node[piece], places.free
     alone = places.shapes[shape].exclusive
@@ -60,18 +59,18 @@ def _count_room(places: Places, shape: int, node: int, sign: int) -> None:
 
 
 @inner_kernel
-def _hold_now(places: Places, job: int, sign: int) -> None:
+def hold_now(places: Places, job: int, sign: int) -> None:
     """Let a job hold its pieces from now on, or give them back. O(pieces x shapes in the queue)."""
     for piece in range(places.first[job], places.first[job] + places.pieces[job]):
         for at in range(places.numbers.waiting):
             _count_room(places, places.waiting[at], places.node[piece], -1)
-        _hold(places, NOW, places.shape[job], piece, sign)
+        hold(places, NOW, places.shape[job], piece, sign)
         for at in range(places.numbers.waiting):
             _count_room(places, places.waiting[at], places.node[piece], 1)
 
 
 @inner_kernel
-def _enter(places: Places, shape: int) -> None:
+def enter(places: Places, shape: int) -> None:
     """Note that a job of a shape has come to the queue. O(nodes) for the first one."""
     row, numbers = places.shapes[shape], places.numbers
     if not row.queued:
@@ -96,32 +95,48 @@ def _leave(places: Places, shape: int) -> None:
 
 
 @inner_kernel
-def _fits(row: Shape) -> bool:
+def fits(row: Shape) -> bool:
     """Return whether jobs of a shape in the queue fit now."""
     return bool(row.room >= row.chunks and row.nodes >= row.least_nodes)
 
 
 @inner_kernel
-def _somebody_fits(places: Places) -> bool:
+def somebody_fits(places: Places) -> bool:
     """Return whether any job in the queue fits now. O(shapes in the queue)."""
     at = places.numbers.waiting - 1
-    while at >= 0 and not _fits(places.shapes[places.waiting[at]]):
+    while at >= 0 and not fits(places.shapes[places.waiting[at]]):
         at -= 1
     return bool(at >= 0)
 
 
 @inner_kernel
-def _see_room(places: Places, shape: int, now: bool, later: bool) -> bool:
-    """Note the room that nodes have now, later, or at both times; return whether a job fits. O(nodes)."""
+def has_room(places: Places, shape: int) -> bool:
+    """Return whether a job fits into the room that is noted. O(nodes)."""
     total = nodes = 0
     for node in range(len(places.room)):
-        room = chunks_on(places, NOW if now else LATER, shape, node)
-        if room and now and later:
-            room = min(room, chunks_on(places, LATER, shape, node))
-        places.room[node] = room
-        total += room
-        nodes += room > 0
+        total += places.room[node]
+        nodes += places.room[node] > 0
     return bool(total >= places.shapes[shape].chunks and nodes >= places.shapes[shape].least_nodes)
+
+
+@inner_kernel
+def see_room(places: Places, shape: int, when: int, other: int) -> bool:
+    """Note the room that nodes have at one time and at another one; return whether a job fits. O(nodes)."""
+    for node in range(len(places.room)):
+        room = chunks_on(places, when, shape, node)
+        if room and when != other:
+            room = min(room, chunks_on(places, other, shape, node))
+        places.room[node] = room
+    return has_room(places, shape)
+
+
+@inner_kernel
+def copy_free(places: Places, source: int, target: int) -> None:
+    """Write what is free on each node at one time as what is free at another. O(nodes)."""
+    for node in range(len(places.room)):
+        places.occupants[target, node] = places.occupants[source, node]
+        for resource in range(places.free.shape[2]):
+            places.free[target, node, resource] = places.free[source, node, resource]
 
 
 @inner_kernel
@@ -130,10 +145,7 @@ def _shadow_time(state: State, places: Places, shape: int) -> float:
 
     All jobs that are expected to end by then are taken off. O(nodes + what running jobs hold).
     """
-    for node in range(len(places.room)):
-        places.occupants[LATER, node] = places.occupants[NOW, node]
-        for resource in range(places.free.shape[2]):
-            places.free[LATER, node, resource] = places.free[NOW, node, resource]
+    copy_free(places, NOW, LATER)
     room, nodes = places.shapes[shape].room, places.shapes[shape].nodes
     chunks, least = places.shapes[shape].chunks, places.shapes[shape].least_nodes
     held, at, last, shadow_time = state.held, state.engine.first, state.engine.last, state.engine.clock
@@ -146,7 +158,7 @@ def _shadow_time(state: State, places: Places, shape: int) -> float:
                 continue
             for piece in range(places.first[job], places.first[job] + places.pieces[job]):
                 before = chunks_on(places, LATER, shape, places.node[piece])
-                _hold(places, LATER, places.shape[job], piece, -1)
+                hold(places, LATER, places.shape[job], piece, -1)
                 after = chunks_on(places, LATER, shape, places.node[piece])
                 room += after - before
                 nodes += (after > 0) - (before > 0)
@@ -158,91 +170,88 @@ def _plan(places: Places, choice: Choice, shape: int) -> None:
     """Plan the head late on what is free at its shadow time, in place of its last plan. O(nodes)."""
     numbers, first = places.numbers, len(places.node) - len(places.room)
     for at in range(numbers.planned):
-        _hold(places, LATER, shape, first + at, -1)
-    _see_room(places, shape, False, True)
+        hold(places, LATER, shape, first + at, -1)
+    see_room(places, shape, LATER, LATER)
     numbers.planned = choose(places, choice, LATE, shape, first)
     for at in range(numbers.planned):
-        _hold(places, LATER, shape, first + at, 1)
+        hold(places, LATER, shape, first + at, 1)
     numbers.plans += 1
 
 
 @inner_kernel
-def _pass(
+def start_on_places(
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    places: Places,
+    choice: Choice,
+    at: int,
+    blocked: int,
+) -> None:
+    """Start the job at a place of the queue, in the room that is noted; `blocked` is -1, or the head."""
+    job = state.queue[at]
+    shape, first = places.shape[job], places.numbers.used
+    leave_queue(state, at)
+    _leave(places, shape)
+    count = choose(places, choice, choice.rule, shape, first)
+    places.first[job], places.pieces[job], places.numbers.used = first, count, first + count
+    hold_now(places, job, 1)
+    why, expected = AT_HEAD if blocked < 0 else BACKFILLED, estimates.running[job]
+    begin(state, job, count, jobs.runtime[job], expected, state.engine.clock + expected, why, blocked)
+
+
+@inner_kernel
+def start_heads(jobs: PackedJobs, state: State, estimates: Estimates, places: Places, choice: Choice) -> None:
+    """Start the head of the queue while it fits."""
+    engine = state.engine
+    while engine.head < engine.tail:
+        shape = places.shape[state.queue[engine.head]]
+        if not fits(places.shapes[shape]):
+            return
+        see_room(places, shape, NOW, NOW)
+        start_on_places(jobs, state, estimates, places, choice, engine.head, -1)
+
+
+@inner_kernel
+def one_pass(
     jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, places: Places, choice: Choice
 ) -> None:
-    """Make the decisions of one call."""
+    """Make the decisions of one call, of policies with one reservation at most."""
     engine, shapes, numbers = state.engine, places.shapes, places.numbers
-    at, stop, blocked, shadow_time, planned = engine.head, engine.tail, -1, np.inf, False
+    start_heads(jobs, state, estimates, places, choice)
+    if rule.kind == FCFS or engine.head + 1 >= engine.tail or not somebody_fits(places):
+        return
+    at, stop, blocked = engine.head + 1, engine.tail, state.queue[engine.head]
+    shadow_time, planned = np.inf, False
     numbers.planned = 0
+    if rule.kind == EASY:
+        shadow_time = _shadow_time(state, places, places.shape[blocked])
+    stop = min(stop, at + rule.scan_limit)
     while at < stop:
         job = state.queue[at]
         shape = places.shape[job]
         starts = beside = False
-        if _fits(shapes[shape]):
+        if fits(shapes[shape]):
             end = engine.clock + estimates.queued[job]
-            if rule.strict and end == shadow_time:
-                end = np.inf
-            starts = blocked < 0 or rule.kind == FIRST_FIT or end <= shadow_time
+            starts = end < shadow_time or (end == shadow_time and not rule.strict)
             beside = not starts and rule.extra_nodes
         if starts:
-            _see_room(places, shape, True, False)
+            see_room(places, shape, NOW, NOW)
         elif beside:
             if not planned:
                 _plan(places, choice, places.shape[blocked])
                 planned = True
             # While the plan stays and nobody starts, who is of the same shape does not fit either.
             if shapes[shape].failed != numbers.plans:
-                starts = _see_room(places, shape, True, True)
+                starts = see_room(places, shape, NOW, LATER)
                 if not starts:
                     shapes[shape].failed = numbers.plans
         if starts:
-            leave_queue(state, at)
-            _leave(places, shape)
-            first = numbers.used
-            count = choose(places, choice, choice.rule, shape, first)
-            places.first[job], places.pieces[job], numbers.used = first, count, first + count
-            _hold_now(places, job, 1)
-            for piece in range(first, first + count if beside else first):
-                _hold(places, LATER, shape, piece, 1)
-            why, expected = AT_HEAD if blocked < 0 else BACKFILLED, estimates.running[job]
-            until = engine.clock + expected
-            begin(state, job, count, jobs.runtime[job], expected, until, why, blocked)
+            start_on_places(jobs, state, estimates, places, choice, at, blocked)
+            if beside:
+                for piece in range(places.first[job], places.first[job] + places.pieces[job]):
+                    hold(places, LATER, shape, piece, 1)
             planned = False
-        elif blocked < 0:
-            if rule.kind == FCFS:
+            if not somebody_fits(places):
                 return
-            blocked, stop = job, min(stop, at + 1 + rule.scan_limit)
-        if blocked == job or (blocked >= 0 and starts):
-            if not _somebody_fits(places):
-                return
-            if blocked == job and rule.kind == EASY:
-                shadow_time = _shadow_time(state, places, shape)
         at += 1
-
-
-@kernel
-def run_on_places(
-    jobs: PackedJobs,
-    state: State,
-    estimates: Estimates,
-    rule: QueueRule,
-    coalesce: bool,
-    places: Places,
-    choice: Choice,
-    submit: FloatArray,
-) -> None:
-    """Run a workload to its end under a policy.
-
-    Jobs are submitted at `submit`, shape (jobs,), in seconds: their head starts are part of ``jobs.submit``.
-    """
-    engine = state.engine
-    while advance(state, np.inf, coalesce):
-        for at in range(engine.completed):
-            _hold_now(places, state.events[at], -1)
-        for at in range(engine.completed, engine.completed + engine.submitted):
-            _enter(places, places.shape[state.events[at]])
-        if rule.learning:
-            learn(state, estimates)
-        new = engine.tail - engine.submitted
-        sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, new, submit)
-        _pass(jobs, state, estimates, rule, places, choice)

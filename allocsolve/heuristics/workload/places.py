@@ -8,8 +8,14 @@ import numpy as np
 
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_node_choices import Choice, Numbers, Places, Shape
-from allocsolve.heuristics.workload._kernels_places import run_on_places
-from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS, FIRST_FIT
+from allocsolve.heuristics.workload._kernels_place_plans import (
+    Cursor,
+    PlanNumbers,
+    Plans,
+    Reservation,
+    run_on_places,
+)
+from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS, FIRST_FIT, RESERVING, SLURM
 from allocsolve.kernels.heap import Entry
 from allocsolve.kernels.records import record, records
 from allocsolve.model import WorkloadSchedule, frozen, packed_places
@@ -62,30 +68,39 @@ def simulate_on_places(
     """Run a workload to its end, with the reasons of all starts.
 
     O(queue) for each event, and O(nodes x resources + nodes of the job x shapes of jobs in the queue) for
-    each start. `UnsupportedProblem` if the policy is not made for places, or there are counted resources.
+    each start; with reservations of several jobs O(reservations x (nodes + what is held)) for each of them.
+    `UnsupportedProblem` if the policy is not made for places, or there are counted resources.
     """
-    if rule.kind not in {FCFS, FIRST_FIT, EASY}:
-        msg = "only fcfs, first-fit and easy with one reservation know nodes that are places (node_types)"
-        raise UnsupportedProblem(msg)
+    if rule.kind not in {FCFS, FIRST_FIT, EASY, RESERVING, SLURM}:
+        raise UnsupportedProblem("the tool that like= names knows no nodes that are places (node_types)")
     if problem.resources:
         raise UnsupportedProblem("counted resources beside nodes that are places are not taken into account")
     packed, asked = problem.jobs.packed, problem.jobs.requirements
     jobs = packed._replace(submit=packed.submit - asked.boost) if len(asked.boost) else packed
-    state = initial_state(problem.num_nodes, asked.release(packed.submit), ordered=rule.kind == EASY)
+    state = initial_state(
+        problem.num_nodes, asked.release(packed.submit), ordered=rule.kind not in {FCFS, FIRST_FIT}
+    )
     given = packed_places(problem)
     if given.chunks.max(initial=0) > _MOST_ROOM // problem.num_nodes:
         raise UnsupportedProblem(f"a job has {given.chunks.max()} chunks: room for them cannot be counted")
     if not given.names:  # kernels find a resource, of which there is nothing
         has, each = (np.zeros((len(rows), 1), dtype=np.int64) for rows in (given.has, given.each))
         given = given._replace(names=("",), has=has, each=each)
-    places = new_places(given)
-    run_on_places(jobs, state, estimates, rule, coalesce, places, choice_of(given, choice), packed.submit)
+    planned = 0
+    if rule.kind in {RESERVING, SLURM}:
+        planned = min(
+            len(problem.jobs), rule.reservations if rule.kind == RESERVING else rule.passes.max_jobs
+        )
+    places = new_places(given, planned)
+    plans = _new_plans(places, planned) if planned else None
+    chosen = choice_of(given, choice)
+    run_on_places(jobs, state, estimates, rule, coalesce, places, chosen, packed.submit, plans)
     schedule = WorkloadSchedule.on_places(problem, state.job["start"], *pieces_of(places))
     return Simulation(schedule, log_of(state))
 
 
-def new_places(given: PackedPlaces) -> Places:
-    """Return nodes on which nobody is, for kernels."""
+def new_places(given: PackedPlaces, planned: int = 0) -> Places:
+    """Return nodes on which nobody is, for kernels, with room for so many reservations; none: for one."""
     nodes, num_jobs = len(given.type_of_node), len(given.shape)
     weight = given.weight[given.type_of_node]
     by_weight = np.argsort(weight, kind="stable")
@@ -93,7 +108,10 @@ def new_places(given: PackedPlaces) -> Places:
     level = np.empty(nodes, dtype=np.int64)
     level[by_weight] = np.repeat(np.arange(len(levels) - 1), np.diff(levels))
     # At most one piece for each chunk, and on each node; untouched pages cost nothing.
-    most = int(np.minimum(given.chunks, nodes)[given.shape].sum()) + nodes
+    most = int(np.minimum(given.chunks, nodes)[given.shape].sum())
+    numbers = record(Numbers)
+    numbers["used"] = 2 * min(most, planned * nodes)  # before that, reservations are tried in two halves
+    most += int(numbers["used"]) + nodes
     shapes = records(
         Shape,
         len(given.chunks),
@@ -107,10 +125,10 @@ def new_places(given: PackedPlaces) -> Places:
         levels=frozen(levels),
         level=frozen(level),
         shapes=shapes,
-        numbers=record(Numbers),
+        numbers=numbers,
         waiting=np.zeros(len(given.chunks), dtype=np.int64),
-        free=np.tile(given.has[given.type_of_node], (2, 1, 1)),
-        occupants=np.zeros((2, nodes), dtype=np.int64),
+        free=np.tile(given.has[given.type_of_node], (3 if planned else 2, 1, 1)),
+        occupants=np.zeros((3 if planned else 2, nodes), dtype=np.int64),
         room=np.zeros(nodes, dtype=np.int64),
         heap=records(Entry, nodes),
         heap_places=np.zeros(0, dtype=np.int64),
@@ -118,6 +136,19 @@ def new_places(given: PackedPlaces) -> Places:
         pieces=np.zeros(num_jobs, dtype=np.int64),
         node=np.empty(most, dtype=np.int64),
         chunks=np.empty(most, dtype=np.int64),
+    )
+
+
+def _new_plans(places: Places, count: int) -> Plans:
+    """Return a plan without reservations, with room for so many, for kernels."""
+    shapes = len(places.shapes)
+    return Plans(
+        *(record(PlanNumbers), records(Reservation, count), record(Cursor), record(Cursor)),
+        by_begin=np.zeros(count, dtype=np.int64),
+        by_end=np.zeros(count, dtype=np.int64),
+        failed=np.zeros(shapes, dtype=np.int64),
+        seconds=np.zeros(shapes),
+        halves=np.array([0, places.numbers["used"] // 2]),
     )
 
 

@@ -572,8 +572,11 @@ class Easy(QueueSolver):
     Where nodes are places, the shadow time is the earliest expected end of a running job at which the head
     fits what is free then. The head is planned there on the nodes on which least of it would fit now, the
     first by id among equals, and is planned anew when somebody has started. A later job that ends after the
-    shadow time starts on what is free both now and, beside that plan, then. On whole nodes of one type this
-    is the EASY above. `reservations` is 1 there.
+    shadow time starts on what is free both now and, beside that plan, then. Several reservations lie on nodes
+    that are told in the order in which they begin, for each as for the head, and anew for those that begin
+    later when one is made, and for all when somebody has started; where one would then not fit, nodes stay
+    as they are. A later job starts on what is free now and beside each of them. On whole nodes of one type
+    all this is as above.
 
     *Guarantee*: feasible. With order ``submission``, estimates that are no less than run times, and without
     `like`, no job that has once been the head starts after its shadow time at that moment; exactly the jobs
