@@ -217,7 +217,7 @@ def test_whole_nodes_are_a_plain_problem(rows: list[tuple[int, int, int]]) -> No
 
 def test_who_counts_nodes_refuses_places_in_a_line() -> None:
     problem = WorkloadProblem(None, [Job(0, 1, 6, chunks=3, each={"cpus": 4}), Job(0, 2, 5)], node_types=FOUR)
-    for name in {*solver_names(WORKLOAD)} - {"fcfs", "first-fit", "easy"}:
+    for name in {*solver_names(WORKLOAD)} - {"fcfs", "first-fit", "easy", "slurm-backfill"}:
         with pytest.raises(UnsupportedProblem, match=r"^[^\n]*places[^\n]*$"):
             make_solver(name, problem)(problem, Budget(iterations=1))
 

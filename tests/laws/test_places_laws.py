@@ -6,6 +6,7 @@ import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from naive_place_policies import naive_places
@@ -13,11 +14,11 @@ from place_strategies import place_problems
 from tiers import examples
 
 from allocsolve.errors import UnsupportedProblem
-from allocsolve.heuristics import Easy, Fcfs, FirstFit, SlurmBackfill
-from allocsolve.heuristics.workload.places import NODE_CHOICES
+from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit, SlurmBackfill
+from allocsolve.heuristics.workload.places import MOST_PLANNED, NODE_CHOICES
 from allocsolve.heuristics.workload.policies import QUEUE_ORDERS
 from allocsolve.judge import violations
-from allocsolve.model import Budget, Job, NodeType, WorkloadProblem
+from allocsolve.model import Budget, Job, Jobs, NodeType, WorkloadProblem
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadSchedule
@@ -126,6 +127,16 @@ def test_whole_nodes_of_one_type_are_counted(
         assert getattr(places.log, column).tolist() == getattr(plain.log, column).tolist()
 
 
+@given(same=whole_nodes(), estimate=st.sampled_from(["limit", "actual"]))
+def test_plans_of_all_jobs_are_those_of_conservative_backfilling(
+    same: tuple[WorkloadProblem, WorkloadProblem], estimate: Any
+) -> None:
+    """Where they are made anew, and nobody runs longer than expected."""
+    policy = Conservative("replan", estimate)
+    plain, places = (policy.simulated(problem.cut_at_limits()).schedule for problem in same)
+    assert places.first_starts.tolist() == plain.first_starts.tolist()
+
+
 @pytest.mark.parametrize("each", [{"cpus": 1, "gpus": 1}, {"cpus": 1}], ids=str)
 def test_scores_are_whole_numbers_and_the_first_of_equal_nodes_is_taken(each: dict[str, int]) -> None:
     """Who takes the only processor of a node makes fragments of all GPUs that are left: 6 to 8.
@@ -144,7 +155,14 @@ def test_nobody_may_come(policy: Any) -> None:
     assert seen(policy(problem, Budget()).answer) == ([], [])
 
 
-@pytest.mark.parametrize("policy", [Easy(like="hpcopt"), Easy(like="mjs2023"), Easy(like="raps")], ids=repr)
+def test_plans_of_very_many_jobs_are_refused() -> None:
+    jobs = Jobs(*np.ones((3, MOST_PLANNED + 1), dtype=np.int64))
+    problem = WorkloadProblem(None, jobs, node_types=[NodeType("node", 2, {})])
+    with pytest.raises(UnsupportedProblem, match="of 2001 jobs: on nodes that are places 2000 at most"):
+        Easy(reservations="all")(problem, Budget())
+
+
+@pytest.mark.parametrize("policy", [Conservative(), Easy(like="hpcopt"), Easy(like="raps")], ids=repr)
 def test_other_policies_are_refused(policy: Any) -> None:
     problem = WorkloadProblem(None, [Job(0, 1, 1)], node_types=[NodeType("node", 2, {})])
     with pytest.raises(UnsupportedProblem, match="places"):

@@ -61,6 +61,9 @@ NODE_CHOICES: tuple[NodeChoice, ...] = get_args(NodeChoice)
 _TYPICAL: Final = 0.95
 _MOST_ROOM: Final = 2**62
 
+#: How many jobs may have reservations at once: a call takes some 10 s if so many have.
+MOST_PLANNED: Final = 2000
+
 
 def simulate_on_places(
     problem: WorkloadProblem, rule: QueueRule, estimates: Estimates, choice: NodeChoice, *, coalesce: bool
@@ -88,9 +91,10 @@ def simulate_on_places(
         given = given._replace(names=("",), has=has, each=each)
     planned = 0
     if rule.kind in {RESERVING, SLURM}:
-        planned = min(
-            len(problem.jobs), rule.reservations if rule.kind == RESERVING else rule.passes.max_jobs
-        )
+        planned = min(len(problem.jobs), rule.passes.max_jobs if rule.kind == SLURM else rule.reservations)
+        if planned > MOST_PLANNED and rule.kind == RESERVING:
+            msg = f"reservations of {planned} jobs: on nodes that are places {MOST_PLANNED} at most"
+            raise UnsupportedProblem(msg)
     places = new_places(given, planned)
     plans = _new_plans(places, planned) if planned else None
     chosen = choice_of(given, choice)

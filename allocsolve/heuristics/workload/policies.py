@@ -576,7 +576,7 @@ class Easy(QueueSolver):
     that are told in the order in which they begin, for each as for the head, and anew for those that begin
     later when one is made, and for all when somebody has started; where one would then not fit, nodes stay
     as they are. A later job starts on what is free now and beside each of them. On whole nodes of one type
-    all this is as above.
+    all this is as above. At most 2000 jobs may have reservations there.
 
     *Guarantee*: feasible. With order ``submission``, estimates that are no less than run times, and without
     `like`, no job that has once been the head starts after its shadow time at that moment; exactly the jobs
