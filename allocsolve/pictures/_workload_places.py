@@ -77,7 +77,7 @@ def place_intervals(
 def _joined(boxes: list[tuple[int, float, float]], tops: dict[int, float]) -> tuple[tuple[float, float], ...]:
     """Return parts of rows as intervals, rows of these heights squeezed; whole ones of neighbours are one."""
     joined: list[tuple[float, float]] = []
-    for node, begin, end in boxes:
+    for node, begin, end in sorted(boxes):
         low, high = begin / tops[node], end / tops[node]
         if high - low >= _WHOLE and joined and joined[-1][1] == node - 1:
             joined[-1] = (joined[-1][0], float(node))
