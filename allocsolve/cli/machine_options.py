@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allocsolve import instances
 from allocsolve.cli import options as opt
+from allocsolve.errors import InvalidOption
 
 if TYPE_CHECKING:
-    import argparse
+    from allocsolve.model import NodeType
 
 
 def add_windows(options: opt.Options) -> None:
@@ -33,6 +35,15 @@ def add_field_options(options: opt.Options) -> None:
     help_text = "consumable resources and how much there is of each, such as gpus=32 (default: none)"
     options.add_argument("--resources", type=opt.amounts, default={}, metavar="NAME=N,...", help=help_text)
     add_partitions(options)
+    help_text = (
+        "the nodes, if jobs share them or they differ: types as cpu=360x128c512g,gpu=40x64c512g4gpu; jobs "
+        "have chunks then, and policies find room on nodes"
+    )
+    options.add_argument("--node-types", type=_node_types, default=(), metavar="TYPES", help=help_text)
+    help_text = (
+        "the same by a file: what sinfo -N -h -o '%%N|%%c|%%m|%%G|%%w|%%f|%%P' or scontrol show node printed"
+    )
+    options.add_argument("--node-list", type=Path, metavar="FILE", help=help_text)
     help_text = "jobs start when they are eligible at the earliest (default: when they are submitted)"
     options.add_argument("--eligible", action="store_true", help=help_text)
     help_text = (
@@ -52,4 +63,15 @@ def add_events(options: opt.Options) -> None:
 
 def asked_fields(args: argparse.Namespace, **more: bool) -> instances.LogFields:
     """Return what is to be read of a log beside plain jobs; `more` are further fields of `LogFields`."""
-    return instances.LogFields(args.resources, args.partitions, args.eligible, args.priority_age, **more)
+    site = instances.site_nodes(args.node_types, args.node_list)
+    return instances.LogFields(
+        args.resources, args.partitions, args.eligible, args.priority_age, site=site, **more
+    )
+
+
+def _node_types(text: str) -> tuple[NodeType, ...]:
+    """Read types of nodes such as gpu=40x64c512g4gpu."""
+    try:
+        return instances.parse_node_types(text)
+    except InvalidOption as fault:
+        raise argparse.ArgumentTypeError(str(fault)) from None

@@ -100,7 +100,18 @@ def _order(text: str) -> str:
 
 #: Options of the command that are what `report.logs.inquire` takes, by the same name.
 _ASKED = (
-    *("unit", "format", "timezone", "time_unit", "resources", "partitions", "eligible", "priority_age"),
+    *(
+        "unit",
+        "format",
+        "timezone",
+        "time_unit",
+        "node_types",
+        "node_list",
+        "resources",
+        "partitions",
+        "eligible",
+        "priority_age",
+    ),
     *("events", "malleable", "closed", "by", "seconds", "workers"),
 )
 

@@ -13,8 +13,10 @@ from .placement.cpsat import PlacementCpSat as PlacementCpSat
 from .placement.tree_knapsack import TreeKnapsack as TreeKnapsack
 from .reservation import ReservationCpSat as ReservationCpSat, ReservationPrices as ReservationPrices
 from .workload import (
+    AtOnce as AtOnce,
     DateBranching as DateBranching,
     Prices as Prices,
     WorkloadCpSat as WorkloadCpSat,
     WorkloadMilp as WorkloadMilp,
+    most_at_once as most_at_once,
 )

@@ -14,6 +14,12 @@ from .formats.logs.node_events import (
     event_windows as event_windows,
     read_node_events as read_node_events,
 )
+from .formats.logs.site_nodes import (
+    SiteNodes as SiteNodes,
+    parse_node_types as parse_node_types,
+    read_node_list as read_node_list,
+    site_nodes as site_nodes,
+)
 from .formats.logs.squeue import (
     SQUEUE_FORMAT as SQUEUE_FORMAT,
     QueuedJob as QueuedJob,

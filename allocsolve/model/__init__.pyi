@@ -49,6 +49,7 @@ from .machine import (
 from .node_orders import NODE_ORDERS as NODE_ORDERS, NodeOrder as NodeOrder, node_order as node_order
 from .packed_jobs import PackedJobs as PackedJobs
 from .packed_machine import PackedMachine as PackedMachine, packed_machine as packed_machine
+from .packed_places import PackedPlaces as PackedPlaces, packed_places as packed_places
 from .partition import (
     PARTITION_OBJECTIVES as PARTITION_OBJECTIVES,
     HyperX as HyperX,
@@ -64,6 +65,7 @@ from .placement import (
     PlacementProblem as PlacementProblem,
     SwitchTree as SwitchTree,
 )
+from .places import NodeType as NodeType, Shape as Shape
 from .problem import (
     Answer as Answer,
     Answerable as Answerable,

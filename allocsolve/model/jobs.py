@@ -33,6 +33,7 @@ from allocsolve.model.job_kinds import (
 )
 from allocsolve.model.machine import Requirements
 from allocsolve.model.packed_jobs import PackedJobs
+from allocsolve.model.places import given_shapes, shape_columns
 from allocsolve.model.problem import Keyed
 from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE, SpeedupTable
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from allocsolve.model.evolving import Evolution, PackedEvolving, Reconfiguration
     from allocsolve.model.job_kinds import JobKind, SizeSet
     from allocsolve.model.machine import Amounts
+    from allocsolve.model.places import Shape
     from allocsolve.model.speedup import Speedup
 
 
@@ -57,7 +59,8 @@ class Job:
     submit
         When it enters the queue, in seconds, >= 0.
     nodes
-        How many nodes it runs on; of a moldable or malleable job, the number to which `runtime` refers.
+        How many nodes it runs on; of a moldable or malleable job, the number to which `runtime` refers; of
+        one that is made of chunks, the fewest, which are at least as many as its chunks need.
     runtime
         How long it runs on `nodes` nodes, in seconds, above 0.
     limit
@@ -100,6 +103,17 @@ class Job:
         count from the submission.
     boost
         Its head start, in seconds: in the queue it counts as submitted so much earlier.
+    chunks
+        Of how many equal chunks a rigid job is made, each on one node, where nodes are places
+        (`WorkloadProblem.node_types`); whole nodes, `nodes` of them, if left out.
+    each
+        How much a chunk takes of what its node has, by name.
+    per_node
+        The most chunks on a node; any number if left out.
+    exclusive
+        Whether it shares its nodes with nobody. It then holds all of each of them.
+    types
+        The types of nodes that it may use, by name; any if left out.
     """
 
     submit: float
@@ -121,6 +135,11 @@ class Job:
     partition: str | None = None
     eligible: float | None = None
     boost: float = 0
+    chunks: int | None = None
+    each: Mapping[str, int] | None = None
+    per_node: int | None = None
+    exclusive: bool = False
+    types: Sequence[str] | None = None
 
 
 #: The fields of a job and the columns of `Jobs`, where these have another name.
@@ -151,6 +170,8 @@ class Jobs(Keyed, Sequence[Job]):
         Columns, or None for what `Job` has by default.
     evolutions, reconfigurations, needs, partitions, eligible, boost
         Columns, or None for what `Job` has by default.
+    chunks, each, per_node, exclusive, types
+        Columns, or None if all jobs hold whole nodes.
 
     Examples
     --------
@@ -163,7 +184,7 @@ class Jobs(Keyed, Sequence[Job]):
 
     __slots__ = (
         *("evolutions", "evolving", "limit", "names", "packed", "reconfigurations"),
-        *("requirements", "speedups", "users"),
+        *("requirements", "shapes", "speedups", "users"),
     )
 
     #: Distinct.
@@ -181,6 +202,8 @@ class Jobs(Keyed, Sequence[Job]):
     evolving: PackedEvolving
     #: What they ask for beside nodes: counted resources, partitions, earliest starts, head starts.
     requirements: Requirements
+    #: What they hold on nodes that are places; empty if all hold whole nodes of any type.
+    shapes: tuple[Shape, ...]
 
     def __init__(
         self,
@@ -204,6 +227,11 @@ class Jobs(Keyed, Sequence[Job]):
         partitions: Iterable[str | None] | None = None,
         eligible: object = None,
         boost: object = None,
+        chunks: Iterable[int | None] | None = None,
+        each: Iterable[Mapping[str, int] | Amounts | None] | None = None,
+        per_node: Iterable[int | None] | None = None,
+        exclusive: Iterable[bool] | None = None,
+        types: Iterable[Iterable[str] | None] | None = None,
     ) -> None:
         starts = seconds_column("submit", submit)
         count = len(starts)
@@ -221,6 +249,23 @@ class Jobs(Keyed, Sequence[Job]):
         self.limit = np.full(count, np.nan) if limit is None else seconds_column("limit", limit)
         self.limit.setflags(write=False)
         needed, lengths = counts_column("nodes", nodes), seconds_column("runtime", runtime)
+        low = needed if min_nodes is None or chunks is None else counts_column("min_nodes", min_nodes)
+        fewest = np.maximum(needed, low) if len(low) == len(needed) else needed
+        columns = {
+            "chunks": chunks,
+            "each": each,
+            "per_node": per_node,
+            "exclusive": exclusive,
+            "types": types,
+        }
+        shapes = given_shapes(self.names, fewest, columns)
+        if shapes and len(low) == len(needed):  # all of them are rigid
+            needed, min_nodes, max_nodes = (
+                frozen(np.array([shape.least_nodes for shape in shapes])),
+                None,
+                None,
+            )
+        self.shapes = shapes if any(shape.fields() for shape in {*shapes}) else ()
         laws = packed_speedups(self.speedups, needed)
         if self.evolutions:
             kinds = _with_evolving(kinds, self.evolutions)
@@ -301,6 +346,7 @@ class Jobs(Keyed, Sequence[Job]):
             evolution=self.evolutions[idx] if self.evolutions else None,
             reconfiguration=self.reconfigurations[idx] if self.reconfigurations else None,
             **self.requirements.of_job(idx),
+            **(self.shapes[idx].fields() if self.shapes else {}),
         )
 
     def cut_at_limits(self) -> Jobs:
@@ -380,12 +426,13 @@ class Jobs(Keyed, Sequence[Job]):
             "partitions": asked.partitions or None,
             "eligible": asked.eligible if len(asked.eligible) else None,
             "boost": asked.boost if len(asked.boost) else None,
+            **shape_columns(self.shapes),
         }
 
     def _key(self) -> tuple[object, ...]:
         arrays = (self.limit, *self.packed)
         texts = (self.names, self.users, self.speedups, self.evolutions, self.reconfigurations)
-        return *texts, *(array.tobytes() for array in arrays), self.requirements
+        return *texts, *(array.tobytes() for array in arrays), self.requirements, self.shapes
 
     def _check(self) -> None:
         packed, count = self.packed, len(self)

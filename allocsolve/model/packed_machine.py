@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from allocsolve.errors import UnsupportedProblem
 from allocsolve.model.arrays import frozen
 from allocsolve.model.machine import NODES
 
@@ -39,7 +40,13 @@ class PackedMachine(NamedTuple):
 
 
 def packed_machine(problem: WorkloadProblem) -> PackedMachine:
-    """Return a machine, which may be plain, and the needs of rigid jobs as arrays. O(jobs + windows^2)."""
+    """Return a machine, which may be plain, and the needs of rigid jobs as arrays. O(jobs + windows^2).
+
+    `UnsupportedProblem` if its nodes are places: what reads these arrays counts them.
+    """
+    if problem.node_types:
+        msg = "the nodes of the workload are places (node_types), and here nodes are only counted"
+        raise UnsupportedProblem(msg)
     jobs = problem.jobs.packed
     asked = problem.jobs.requirements
     names = (NODES, *(name for name, _ in problem.resources))

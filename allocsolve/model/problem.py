@@ -49,10 +49,15 @@ class Rebuilt:
         return {f.name: getattr(self, f.name) for f in fields(self) if f.init}  # type: ignore[arg-type]  # a mixin
 
     def __reduce__(self) -> tuple[object, ...]:
-        values = self._given().values()
-        return type(self), tuple(
-            dict(each) if isinstance(each, MappingProxyType) else each for each in values
-        )
+        values = {
+            name: dict(each) if isinstance(each, MappingProxyType) else each
+            for name, each in self._given().items()
+        }
+        return _rebuilt, (type(self), values)
+
+
+def _rebuilt(kind: type[Any], values: dict[str, Any]) -> Any:  # noqa: ANN401 - of that type
+    return kind(**values)
 
 
 class KeyedByFields(Keyed, Rebuilt):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -14,7 +14,10 @@ from allocsolve.model.columns import FloatArray, are_exact, times_column
 from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.model.job_kinds import MALLEABLE, RIGID, are_allowed_sizes
 from allocsolve.model.jobs import Jobs
-from allocsolve.model.machine import checked_machine
+from allocsolve.model.machine import checked_amounts, checked_machine
+from allocsolve.model.packed_places import check_places
+from allocsolve.model.place_counts import counted
+from allocsolve.model.places import checked_types, num_places
 from allocsolve.model.problem import OfArrays, Rebuilt, checked_labels, objective_option
 from allocsolve.model.speedup import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE, time_factor
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from allocsolve.model.jobs import Job
     from allocsolve.model.machine import Amounts, ClosedWindow
     from allocsolve.model.packed_jobs import PackedJobs
+    from allocsolve.model.places import NodeType
 
 #: What can be minimised of a schedule; see `WorkloadProblem`.
 WorkloadTerm: TypeAlias = Literal["turnaround", "slowdown", "wait", "makespan"]
@@ -62,7 +66,7 @@ class WorkloadProblem(Rebuilt):
     Parameters
     ----------
     num_nodes
-        Nodes of the homogeneous cluster, >= 1.
+        Nodes of the cluster, >= 1; None, or the sum of their counts, with `node_types`.
     jobs
         `Jobs`, or rows of them; each fits the cluster.
     name
@@ -75,6 +79,9 @@ class WorkloadProblem(Rebuilt):
     closed
         When a part of the machine is closed; what several windows close adds up, down to nothing. A job that
         runs into a window needs room beside what is closed: it never stops for one.
+    node_types
+        If there are any, nodes are places: each has its own amounts, jobs are rigid and hold chunks on nodes
+        (`Job.chunks`) or whole nodes, and answers say where. Node ids are 0.., those of the first type first.
 
     Examples
     --------
@@ -90,16 +97,23 @@ class WorkloadProblem(Rebuilt):
     meta: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
     resources: Amounts = ()
     closed: tuple[ClosedWindow, ...] = ()
+    node_types: tuple[NodeType, ...] = ()
 
     def __init__(
         self,
-        num_nodes: int,
+        num_nodes: int | None,
         jobs: Jobs | Iterable[Job],
         name: str = "",
         meta: Mapping[str, object] | None = None,
         resources: Mapping[str, int] | Amounts = (),
         closed: Iterable[ClosedWindow] = (),
+        *,
+        node_types: Iterable[NodeType] = (),
     ) -> None:
+        types = checked_types(node_types, dict(checked_amounts("resources", resources)))
+        if types and num_nodes is None:
+            num_nodes = num_places(types)
+        object.__setattr__(self, "node_types", types)
         object.__setattr__(self, "num_nodes", integer("num_nodes", num_nodes))
         object.__setattr__(self, "jobs", Jobs.of(jobs))
         object.__setattr__(self, "name", name)
@@ -120,8 +134,29 @@ class WorkloadProblem(Rebuilt):
         asked = self.jobs.requirements
         if asked.needs or asked.partitions:
             asked.check(self.jobs.names, packed.nodes, packed.kind != RIGID, self.resources)
+        if self.node_types or self.jobs.shapes:
+            self._check_places()
         if self.horizon > MAX_INTEGER:
             raise InvalidProblem(f"latest submission plus all run times is {self.horizon:.3g} s, beyond 2^53")
+
+    def _check_places(self) -> None:
+        """Refuse what does not go with nodes that are places."""
+        there = num_places(self.node_types)
+        if not there:
+            idx = next(idx for idx, shape in enumerate(self.jobs.shapes) if shape.fields())
+            raise InvalidProblem(
+                f"job {self.jobs.names[idx]!r} has chunks or types, but there are no node_types"
+            )
+        if self.num_nodes != there:
+            raise InvalidProblem(f"num_nodes {self.num_nodes}, but node_types have {there} nodes")
+        flexible = self.jobs.packed.kind != RIGID
+        if flexible.any():
+            job = self.jobs[int(np.argmax(flexible))]
+            raise InvalidProblem(f"job {job.name!r} is {job.kind}: where nodes are places all jobs are rigid")
+        if self.closed:
+            msg = f"{self.closed[0].place}: where nodes are places, windows are not modelled"
+            raise InvalidProblem(msg)
+        check_places(self.node_types, self.jobs)
 
     @property
     def answer_type(self) -> type[WorkloadSchedule]:
@@ -149,7 +184,7 @@ class WorkloadProblem(Rebuilt):
     @property
     def is_plain(self) -> bool:
         """Whether equal nodes, which are always there, are all that jobs need."""
-        return not (self.resources or self.closed or self.jobs.requirements)
+        return not (self.resources or self.closed or self.node_types or self.jobs.requirements)
 
     @property
     def beyond_plain(self) -> str:
@@ -160,9 +195,25 @@ class WorkloadProblem(Rebuilt):
             "counted resources": self.resources,
             "jobs that are eligible later": len(asked.eligible),
             "head starts": len(asked.boost),
+            "nodes as places": self.node_types,
         }
         *first, last = [what for what, there in parts.items() if there] or [""]
         return f"{', '.join(first)} and {last}" if first else last
+
+    def on_counts(self) -> WorkloadProblem:
+        """Return the same jobs on a machine whose nodes are counted; itself if they are.
+
+        If all jobs hold whole nodes of any type, it is the problem without `node_types`, and has the same
+        schedules. Else they need counted resources, such that each schedule on places is one of that problem,
+        of the same value, but not the other way round: what no schedule of that goes below, none of this
+        does. These are all that chunks take of each resource of nodes; what jobs take that may use one type
+        only, of those nodes; and chunks that are large beside their nodes, by dual feasible functions. The
+        one of which jobs need most are its nodes: so `Job.nodes` and `num_nodes` are amounts of it.
+        O(jobs x types x resources).
+        """
+        if not self.node_types:
+            return self
+        return replace(self, **counted(self))
 
     def on_plain_machine(self) -> WorkloadProblem:
         """Return the same jobs with nodes as all that they need, on a machine that is always open.
@@ -172,6 +223,8 @@ class WorkloadProblem(Rebuilt):
         """
         if self.is_plain:
             return self
+        if self.node_types:
+            return self.on_counts().on_plain_machine()
         return WorkloadProblem(self.num_nodes, self.jobs.without_requirements(), self.name, self.meta)
 
     @property
@@ -269,20 +322,23 @@ class WorkloadProblem(Rebuilt):
         jobs = self.jobs.cut_at_limits()
         if jobs is self.jobs:
             return self
-        meta = {**self.meta, "limits": "cut"}
-        return WorkloadProblem(self.num_nodes, jobs, self.name, meta, self.resources, self.closed)
+        return replace(self, jobs=jobs, meta={**self.meta, "limits": "cut"})
 
     def run_times(self, sizes: IntArray, jobs: IntArray | None = None) -> FloatArray:
         """Return how long jobs run on given numbers of nodes.
 
         `jobs` are indices, of the shape of the sizes; each job in order if left out. In seconds, NaN where a
-        job cannot run on that number. Of a job with phases, the time on 1 to `Job.max_nodes` nodes without
-        changes; of one with a profile, that of all steps on the nodes of the first one.
+        job cannot run on that number. One that is made of chunks may lie on as many nodes as it has chunks.
+        Of a job with phases, the time on 1 to `Job.max_nodes` nodes without changes; of one with a profile,
+        that of all steps on the nodes of the first one.
         """
         packed = self.jobs.packed
         at = np.arange(len(self.jobs)) if jobs is None else jobs
         reference, law, parameter = packed.nodes[at], packed.speedup[at], packed.parameter[at]
-        allowed = (packed.min_nodes[at] <= sizes) & (sizes <= packed.max_nodes[at])
+        most = packed.max_nodes
+        if self.jobs.shapes:
+            most = np.array([shape.chunks for shape in self.jobs.shapes])
+        allowed = (packed.min_nodes[at] <= sizes) & (sizes <= most[at])
         allowed &= are_allowed_sizes(packed.size_step[at], sizes)
         times = np.where(allowed, packed.runtime[at], np.nan)
         other = allowed & (sizes != reference)
@@ -323,6 +379,10 @@ class WorkloadSchedule(OfArrays):
         Shape (pieces,), seconds.
     nodes
         Shape (pieces,).
+    place_offsets, place_nodes, place_chunks
+        Where pieces lie if nodes are places: piece ``p`` has ``place_chunks`` chunks on each of the nodes
+        ``place_nodes``, both at ``place_offsets[p]:place_offsets[p + 1]``, and `nodes` says how many nodes
+        these are. None if no piece says it.
 
     Examples
     --------
@@ -337,6 +397,9 @@ class WorkloadSchedule(OfArrays):
     starts: FloatArray
     ends: FloatArray
     nodes: IntArray
+    place_offsets: IntArray | None = None
+    place_nodes: IntArray | None = None
+    place_chunks: IntArray | None = None
 
     def __post_init__(self) -> None:
         for name in ("offsets", "nodes"):
@@ -350,6 +413,24 @@ class WorkloadSchedule(OfArrays):
         if shapes != {(int(offsets[-1]),)}:
             msg = f"starts, ends and nodes of the shapes {sorted(shapes)} for {offsets[-1]} pieces"
             raise InvalidAnswer(msg)
+        self._check_places()
+
+    def _check_places(self) -> None:
+        names = ("place_offsets", "place_nodes", "place_chunks")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        for name, values in given.items():
+            object.__setattr__(self, name, packed_integers(values, name))
+        at, nodes, chunks = self.place_offsets, self.place_nodes, self.place_chunks
+        if not given or at is None or nodes is None or chunks is None:
+            if given:
+                raise InvalidAnswer(
+                    f"{', '.join(names)} belong together: {', '.join(given)} alone says nothing"
+                )
+            return
+        rises = at.shape == (len(self.nodes) + 1,) and at[0] == 0 and (at[1:] >= at[:-1]).all()
+        if not (rises and nodes.shape == chunks.shape == (int(at[-1]),)):
+            shapes = f"{at.shape}, {nodes.shape} and {chunks.shape}"
+            raise InvalidAnswer(f"{', '.join(names)} of the shapes {shapes} for {len(self.nodes)} pieces")
 
     @classmethod
     def of(
@@ -370,6 +451,26 @@ class WorkloadSchedule(OfArrays):
             idx = int(np.argmax(np.isnan(times)))
             raise InvalidAnswer(f"job {problem.jobs.names[idx]!r} cannot run on {nodes[idx]} nodes")
         return cls(frozen(np.arange(len(begins) + 1)), begins, begins + times, nodes)
+
+    @classmethod
+    def on_places(
+        cls, problem: WorkloadProblem, starts: object, offsets: object, nodes: object, chunks: object
+    ) -> WorkloadSchedule:
+        """Build a schedule on nodes that are places.
+
+        Job ``j`` starts at ``starts[j]`` seconds, and has ``chunks`` chunks on each of the nodes ``nodes``,
+        both at ``offsets[j]:offsets[j + 1]``. `InvalidAnswer` if shapes differ; the judge says the rest.
+        """
+        begins, at = times_column("starts", starts), packed_integers(offsets, "offsets")
+        if begins.shape != (len(problem.jobs),) or at.shape != (len(begins) + 1,):
+            raise InvalidAnswer(f"{begins.shape} starts and {at.shape} offsets for {len(problem.jobs)} jobs")
+        return cls(
+            frozen(np.arange(len(begins) + 1)),
+            begins,
+            begins + problem.jobs.packed.runtime,
+            frozen(np.diff(at)),
+            *(at, packed_integers(nodes, "nodes"), packed_integers(chunks, "chunks")),
+        )
 
     def pieces(self, job_idx: int) -> tuple[tuple[float, float, int], ...]:
         """Return start and end (seconds) and nodes of each piece of a job."""

@@ -10,6 +10,12 @@ import numpy as np
 from allocsolve.instances.formats.simulators.foreign import node_intervals, pieces_within, start_reasons
 from allocsolve.model.machine import NODES
 from allocsolve.model.packed_machine import packed_machine
+from allocsolve.pictures._workload_places import (
+    occupied_changes,
+    place_intervals,
+    place_totals,
+    place_use_changes,
+)
 from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, counted, duration
 from allocsolve.pictures.time_axis import binned, time_unit
 
@@ -85,6 +91,8 @@ def panels(problem: WorkloadProblem) -> list[tuple[str, int]]:
 
     Scarce is a resource of which jobs together need most, as node-seconds are needed, against what there is.
     """
+    if problem.node_types:
+        return place_totals(problem)[:PANELS]
     machine = packed_machine(problem)
     owner = np.repeat(np.arange(len(problem.jobs)), np.diff(machine.offsets))
     area = np.bincount(
@@ -99,6 +107,8 @@ def use_changes(
     problem: WorkloadProblem, schedule: WorkloadSchedule, name: str
 ) -> tuple[FloatArray, FloatArray]:
     """Return when how much more of a resource is in use: times in seconds, and changes."""
+    if problem.node_types:
+        return place_use_changes(problem, schedule, name)
     machine = packed_machine(problem)
     mine = machine.resource == machine.names.index(name)
     owner = np.repeat(np.arange(len(problem.jobs)), np.diff(machine.offsets))
@@ -138,6 +148,8 @@ def span(problem: WorkloadProblem, schedules: Sequence[WorkloadSchedule]) -> tup
 
 def busy_nodes(schedule: WorkloadSchedule, edges: FloatArray) -> FloatArray:
     """Return how many nodes are held, as means over the bins between edges (seconds)."""
+    if schedule.place_nodes is not None:
+        return binned(*occupied_changes(schedule), edges)
     times = np.concatenate([schedule.starts, schedule.ends])
     return binned(times, np.concatenate([schedule.nodes, -schedule.nodes]).astype(np.float64), edges)
 
@@ -161,7 +173,8 @@ def node_prices(
     free, and says nothing. Prices are in units of the sum of the objective over all jobs, shape (bins,); None
     if nothing prices time.
     """
-    if certificate.get("kind") not in ("time-prices", "job-prices", "machine-prices"):
+    known = certificate.get("kind") in ("time-prices", "job-prices", "machine-prices")
+    if not known or problem.node_types:  # there the scarcest of what is counted has the price of nodes
         return None
     slots = np.asarray(certificate["edges"], dtype=np.float64)
     listed, general = certificate["prices"], certificate["kind"] == "machine-prices"
@@ -225,8 +238,8 @@ def gantt(
 ) -> Drawing:
     """Return the jobs that run in a window (seconds) as boxes over time and nodes.
 
-    The nodes of a job are numbered greedily; what a job is shows under the mouse. A mark is a line at its
-    instant, and a frame around the boxes of its job.
+    The nodes of a job are numbered greedily unless they are places, where jobs may share a row; what a job is
+    shows under the mouse. A mark is a line at its instant, and a frame around the boxes of its job.
     """
     pieces, jobs = pieces_within(schedule, window)
     unit = time_unit(window[1] - window[0])
@@ -244,7 +257,11 @@ def gantt(
     )
     reasons = start_reasons(problem, schedule)
     parts = [part for part in closed_parts(problem) if part.start < window[1] and part.end > window[0]]
-    held = node_intervals(problem, schedule, pieces, [(one.start, one.end, one.closed) for one in parts])
+    held: Sequence[tuple[tuple[float, float], ...]]
+    if problem.node_types:
+        held = place_intervals(problem, schedule, pieces)
+    else:
+        held = node_intervals(problem, schedule, pieces, [(one.start, one.end, one.closed) for one in parts])
     for part, intervals in zip(parts, held, strict=False):
         left, right = (chart.x(min(max(at, window[0]), window[1]) / unit.seconds) for at in part[:2])
         areas = [(chart.y(last + 1), chart.y(first)) for first, last in intervals]
@@ -398,7 +415,7 @@ def _use_strips(
     last: bool = False,
 ) -> list[Drawing]:
     """Return a strip for each resource: what schedules use of it, and what of it is closed."""
-    if not problem.resources:
+    if not (problem.resources or problem.node_types):
         return []
     shown = panels(problem)
     strips = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from allocsolve.errors import UnsupportedProblem
 from allocsolve.families import Exhibit, Export, GanttRow, Timeline, View
 from allocsolve.instances.formats.logs.log import nodes_not_modelled
 from allocsolve.instances.formats.simulators.swf import swf_text
@@ -289,9 +290,12 @@ def _windows(
     window = busiest_window(problem, answers[names[-1]])
     how = (
         " Blue jobs were the first of the queue, orange ones went past it, green ones never waited; what a "
-        "job is, and past whom it was backfilled, shows under the mouse. A schedule says how many nodes a "
-        "job has; which, is drawn as they fit best."
+        "job is, and past whom it was backfilled, shows under the mouse. "
     )
+    if problem.node_types:
+        how += "Jobs that share a node have parts of its row, by the largest part that they take of anything."
+    else:
+        how += "A schedule says how many nodes a job has; which, is drawn as they fit best."
     closed = " What is closed is grey: as many nodes, wherever some are free." if problem.closed else ""
     exhibits: list[Exhibit] = []
     for name, schedule in _chosen(answers, given, reversed(names), _GANTTS).items():
@@ -332,6 +336,8 @@ def _plot_together(problem: WorkloadProblem, schedules: Sequence[WorkloadSchedul
 
 
 def _timeline(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Timeline:
+    if problem.node_types:
+        raise UnsupportedProblem("figures for print count nodes, and here they are places (node_types)")
     rows = (
         GanttRow(name, submit, tuple((*piece, False) for piece in schedule.pieces(job)))
         for job, (name, submit) in enumerate(
@@ -383,7 +389,11 @@ WORKLOAD_VIEW: Final[View[WorkloadProblem, WorkloadSchedule]] = View(
     exhibits=workload_exhibits,
     timeline=_timeline,
     exports={
-        "perfetto": Export("a trace for Perfetto and Chrome's trace viewer", perfetto_text),
+        "perfetto": Export(
+            "a trace for Perfetto and Chrome's trace viewer",
+            perfetto_text,
+            cannot_hold=lambda problem: "nodes as places" if problem.node_types else "",
+        ),
         "evalys": Export(
             "a jobs.csv as evalys and Batsim's tools read it", evalys_text, cannot_hold=_beyond_plain
         ),

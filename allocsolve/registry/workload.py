@@ -84,11 +84,12 @@ _TABLE = (
 
 
 def _features(problem: WorkloadProblem) -> dict[str, Feature]:
+    num_nodes, problem = problem.num_nodes, problem.on_counts()
     packed = problem.jobs.packed
     count = len(problem.jobs)
     span = float(packed.submit.max() - packed.submit.min()) if count else 0.0
     return {
-        "num_nodes": problem.num_nodes,
+        "num_nodes": num_nodes,
         "num_jobs": count,
         "moldable_jobs": int((packed.kind == MOLDABLE).sum()),
         "malleable_jobs": int((packed.kind == MALLEABLE).sum()),
@@ -236,15 +237,25 @@ def _proof_text(
 
 
 def _kind(
-    name: str, title: str, place: str, *, general: bool = False, rigid: bool = True, verified_for: str = ""
+    name: str,
+    title: str,
+    place: str,
+    *,
+    general: bool = False,
+    places: bool = False,
+    rigid: bool = True,
+    verified_for: str = "",
 ) -> CertificateKind[WorkloadProblem, WorkloadSchedule]:
-    """Return a kind that bounds the makespan or means, of plain machines unless it is general."""
+    """Return a kind that bounds the makespan or means, of plain machines unless it is general.
+
+    Of machines whose nodes are places only if `places` says so, too.
+    """
     is_mean = name != "makespan"
 
     def beyond(problem: WorkloadProblem) -> str:
         if rigid and not problem.is_rigid:
             return "jobs that are not rigid"
-        return "" if general else problem.beyond_plain
+        return "" if places or (general and not problem.node_types) else problem.beyond_plain
 
     return CertificateKind(
         *(name, _MEANS if is_mean else (name,), title, imported(f"allocsolve.judge.workload.{place}")),
@@ -281,6 +292,7 @@ _CERTIFICATES: Final = (
             "machine_prices:machine_price_bound",
         ),
         general=True,
+        places=True,
         verified_for="rigid jobs on any machine, whole weights, times in quarters of a second",
     ),
 )

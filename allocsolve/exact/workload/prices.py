@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.bounds.workload import time_prices
+from allocsolve.bounds.workload import machine_prices, time_prices
 from allocsolve.exact.workload._windows import (
     ALWAYS_BY_JOB,
     Earlier,
@@ -22,10 +22,13 @@ from allocsolve.exact.workload._windows import (
     search_window,
 )
 from allocsolve.exact.workload.cpsat import WorkloadCpSat
+from allocsolve.heuristics.workload._kernels_queue import EASY, FIRST_FIT, ORDER_CODES
 from allocsolve.heuristics.workload.evolving_annealing import anneal_service_lists
 from allocsolve.heuristics.workload.list_annealing import BestSchedule, anneal_schedules
 from allocsolve.heuristics.workload.market import market_schedule, or_coarse_market, priced_term
 from allocsolve.heuristics.workload.order_search import OrderSearch, OrderSearchParams
+from allocsolve.heuristics.workload.places import NODE_CHOICES
+from allocsolve.heuristics.workload.policies import QueuePolicy, queue_rule, run_queue
 from allocsolve.heuristics.workload.reinsertion import (
     Reinserter,
     Reinsertion,
@@ -35,6 +38,7 @@ from allocsolve.heuristics.workload.reinsertion import (
 )
 from allocsolve.heuristics.workload.resources import check_rigid
 from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes
+from allocsolve.judge.workload.rules import workload_value
 from allocsolve.kernels import run_in_threads
 from allocsolve.model import (
     Budget,
@@ -45,11 +49,14 @@ from allocsolve.model import (
     WorkloadObjective,
     WorkloadSchedule,
     shown_values,
+    terms,
 )
 from allocsolve.model.options import Options, Params
-from allocsolve.model.search import search_result
+from allocsolve.model.search import Best, search_result
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from allocsolve.bounds.workload import PriceBound
     from allocsolve.heuristics.workload.serial import Sizes
     from allocsolve.model import WorkloadProblem
@@ -71,7 +78,7 @@ class PricesParams(Params):
     market_prices_share: float = 0.5
     #: The share of the time for coarser prices, which give another market.
     coarse_prices_share: float = 1 / 12
-    #: The share of the time, with evolving jobs, for the prices of node-seconds.
+    #: The share of the time, with evolving jobs and on nodes that are places, for the prices.
     evolving_prices_share: float = 0.5
     #: The most malleable jobs of which reinsertion is tried alone, too.
     few_jobs: int = 40
@@ -137,6 +144,10 @@ class Prices(Options):
     own (`allocsolve.bounds.workload.machine_job_prices`). The order of up to 500 jobs is annealed before
     reinsertion. The makespan has a bound without a certificate.
 
+    Where *nodes are places* the schedule is the best of EASY and first fit with true run times, by all rules
+    of choice and in all orders of the queue, as far as time goes; the bound is that of prices of what is
+    counted (`allocsolve.model.WorkloadProblem.on_counts`).
+
     With *evolving jobs* the schedule is that of lists in whose order they are served
     (`allocsolve.heuristics.EvolvingAnnealing`), which get half of the time.
 
@@ -163,6 +174,8 @@ class Prices(Options):
             return Result(Status.OPTIMAL, WorkloadSchedule.of(problem, []), zeros, zeros)
         earlier = Earlier.judged(problem, self.objective, self.start, self.certificate)
         earlier = earlier.or_quick(clock, budget.seed)
+        if problem.node_types:
+            return earlier.or_better(_on_places(earlier, budget, clock, self.params))
         if problem.is_evolving:
             return earlier.or_better(_with_evolving_jobs(earlier, budget, clock, self.params))
         sizes = job_sizes(problem)
@@ -459,3 +472,54 @@ def _with_evolving_jobs(
     return search_result(
         best.answer, best.values, bounds, limit, clock, best.incumbents, certificate=bound.certificate
     )
+
+
+def _on_places(
+    earlier: Earlier, budget: Budget, clock: Clock, params: PricesParams
+) -> Result[WorkloadSchedule]:
+    """Return the best schedule of policies on nodes that are places, with the bound of prices of counts.
+
+    The budget's iterations are policies that are run.
+    """
+    problem, term, counts = earlier.problem, earlier.objective[0], earlier.problem.on_counts()
+    sizes = job_sizes(counts)
+    best: Best[WorkloadSchedule] = Best(clock)
+    if earlier.schedule is not None:
+        best.keep(earlier.schedule, earlier.values)
+    limit, bound = None, TermBound(bound_of_jobs_alone(counts, term, sizes))
+    try:
+        own = clock.stage(params.evolving_prices_share)
+        if term == "makespan":
+            bound = replace(bound_by_time(counts, term, sizes, own), certificate=None)
+        else:
+            start = None if earlier.bound is None else earlier.bound.certificate
+            prices = machine_prices(
+                counts, term, clock=own if own.remaining < math.inf else None, start=start
+            )
+            bound = TermBound(max(bound.value, prices.value), prices.certificate)
+        for number, schedule in enumerate(_place_schedules(problem)):
+            best.keep(schedule, terms(workload_value(problem, schedule, earlier.objective)))
+            if best.values == (bound.value,):
+                break
+            if clock.remaining == 0 or number + 1 == budget.iterations:
+                limit = Limit.TIME if clock.remaining == 0 else Limit.ITERATIONS
+                break
+    except KeyboardInterrupt:
+        if best.answer is None:
+            raise
+        limit = Limit.INTERRUPTED
+    assert best.answer is not None
+    bounds = (min(bound.value, best.values[0]),)
+    return search_result(
+        best.answer, best.values, bounds, limit, clock, best.incumbents, certificate=bound.certificate
+    )
+
+
+def _place_schedules(problem: WorkloadProblem) -> Iterator[WorkloadSchedule]:
+    """Yield schedules of policies that know true run times."""
+    for order in ORDER_CODES.values():
+        for choice in NODE_CHOICES:
+            for kind in (FIRST_FIT, EASY):
+                rule = queue_rule(kind, order=order, extra_nodes=True)
+                policy = QueuePolicy(rule, "actual", "actual", choice=choice)
+                yield run_queue(problem, policy, policy.rules).schedule

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_arg
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
+from allocsolve.errors import InvalidOption, UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_capacity import begin_at, book, earliest_room
+from allocsolve.heuristics.workload._kernels_queue import RESERVING
+from allocsolve.heuristics.workload.policies import ALL_JOBS, QueuePolicy, queue_rule, run_queue
 from allocsolve.heuristics.workload.resources import (
     Machine,
     check_machine,
@@ -436,7 +438,8 @@ class Conservative(CompiledSolver):
     A job that runs longer than estimated is expected to end at once. Where it keeps another job from starting
     in time, all reservations are made anew in queue order at the next event. A moldable job runs on
     `allocsolve.model.Job.nodes` nodes. On a machine with counted resources or closed windows a reservation
-    has room for all that the job needs; with closed windows none may run longer than its estimate.
+    has room for all that the job needs; with closed windows none may run longer than its estimate. Where
+    nodes are places, only ``"replan"`` is possible, as `allocsolve.heuristics.Easy` with all reservations.
 
     Parameters
     ----------
@@ -542,6 +545,14 @@ class Conservative(CompiledSolver):
             problem = rules.applied(problem)
         if rules not in {None, self.rules, dataclasses.replace(self.rules, kill_at_limit=True)}:
             raise InvalidOption(f"conservative backfilling has the rules {self.rules}, not {rules}")
+        if problem.node_types:
+            if self.compression != "replan":
+                msg = f"compression={self.compression!r}: on nodes that are places only 'replan' is possible"
+                raise UnsupportedProblem(msg)
+            replanned = QueuePolicy(
+                queue_rule(RESERVING, reservations=ALL_JOBS), self.estimate, self.estimate
+            )
+            return run_queue(problem, replanned, replanned.rules)
         state, _ = self._run(problem)
         return Simulation(schedule_of(state), log_of(state))
 

@@ -35,6 +35,7 @@ from allocsolve.heuristics.workload._kernels_queue import (
 )
 from allocsolve.heuristics.workload._kernels_reservations import reserving_pass, slurm_pass
 from allocsolve.heuristics.workload.long_queue import long_queue, run_long
+from allocsolve.heuristics.workload.places import NodeChoice, simulate_on_places
 from allocsolve.heuristics.workload.queue_lengths import has_long_queue
 from allocsolve.heuristics.workload.resources import (
     Machine,
@@ -215,6 +216,7 @@ class QueuePolicy:
     running: EstimateSource = "limit"
     queued: EstimateSource = "limit"
     coalesce: bool = True
+    choice: NodeChoice = "first"
 
     @property
     def plans(self) -> bool:
@@ -249,6 +251,8 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
     estimates, memory = _prepared(problem, policy)
     _check(problem, rule, estimates)
     rules.check(problem, answers=False)
+    if problem.node_types:
+        return simulate_on_places(problem, rule, estimates, policy.choice, coalesce=rules.coalesce)
     given = policy.given(problem)
     jobs, machine, free = given.jobs, given.machine, given.free if policy.plans else None
     state = given.state(problem, None, ordered=rule.kind in _ORDERED)
@@ -443,6 +447,9 @@ class Fcfs(QueueSolver):
     moldable
         On how many nodes a moldable job starts: ``max``: on as many as are free, within its range;
         ``min``: on the fewest that it allows.
+    choice
+        On which nodes a job starts where nodes are places (`allocsolve.model.WorkloadProblem.node_types`),
+        see `allocsolve.heuristics.workload.places.NodeChoice`.
 
     Notes
     -----
@@ -458,11 +465,12 @@ class Fcfs(QueueSolver):
     """
 
     moldable: Literal["max", "min"] = "max"
+    choice: NodeChoice = "first"
 
     @property
     def queue_policy(self) -> QueuePolicy:
         """What the loop of events takes."""
-        return QueuePolicy(queue_rule(FCFS, self.moldable))
+        return QueuePolicy(queue_rule(FCFS, self.moldable), choice=self.choice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,7 +481,7 @@ class FirstFit(QueueSolver):
 
     Parameters
     ----------
-    moldable
+    moldable, choice
         As of `Fcfs`.
 
     Notes
@@ -491,11 +499,12 @@ class FirstFit(QueueSolver):
     """
 
     moldable: Literal["max", "min"] = "max"
+    choice: NodeChoice = "first"
 
     @property
     def queue_policy(self) -> QueuePolicy:
         """What the loop of events takes."""
-        return QueuePolicy(queue_rule(FIRST_FIT, self.moldable))
+        return QueuePolicy(queue_rule(FIRST_FIT, self.moldable), choice=self.choice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -546,6 +555,8 @@ class Easy(QueueSolver):
         the next job is passed over; one call an event. ``hpcopt``: no extra nodes, true ends of running
         jobs, and no reservation in a call in which the head starts. ``raps``: no extra nodes, and running
         jobs are taken to end in the order of their limits.
+    choice
+        As of `Fcfs`.
 
     Notes
     -----
@@ -557,6 +568,15 @@ class Easy(QueueSolver):
     job starts if it can and the head still can then. A moldable job starts on the most nodes that it can keep
     until its expected end. With closed windows no job may run longer than its estimate, so none are learned;
     `like` ``hpcopt``, ``raps`` and ``mjs2023`` are for plain machines.
+
+    Where nodes are places, the shadow time is the earliest expected end of a running job at which the head
+    fits what is free then. The head is planned there on the nodes on which least of it would fit now, the
+    first by id among equals, and is planned anew when somebody has started. A later job that ends after the
+    shadow time starts on what is free both now and, beside that plan, then. Several reservations lie on nodes
+    that are told in the order in which they begin, for each as for the head, and anew for those that begin
+    later when one is made, and for all when somebody has started; where one would then not fit, nodes stay
+    as they are. A later job starts on what is free now and beside each of them. On whole nodes of one type
+    all this is as above. At most 2000 jobs may have reservations there.
 
     *Guarantee*: feasible. With order ``submission``, estimates that are no less than run times, and without
     `like`, no job that has once been the head starts after its shadow time at that moment; exactly the jobs
@@ -588,6 +608,7 @@ class Easy(QueueSolver):
     coalesce: bool = True
     like: Preset = ""
     reservations: Annotated[int, Within(1)] | Literal["all"] = 1
+    choice: NodeChoice = "first"
 
     def __post_init__(self) -> None:
         Options.__post_init__(self)
@@ -616,7 +637,7 @@ class Easy(QueueSolver):
             learning=self.estimate == "user-average",
             reservations=ALL_JOBS if self.reservations == "all" else min(self.reservations, ALL_JOBS),
         )
-        return QueuePolicy(rule, self.estimate, self.estimate, self.coalesce)
+        return QueuePolicy(rule, self.estimate, self.estimate, self.coalesce, self.choice)
 
 
 def queue_rule(

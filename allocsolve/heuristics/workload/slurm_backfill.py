@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from allocsolve.heuristics.workload._kernels_queue import ORDER_CODES, SLURM, Passes
+from allocsolve.heuristics.workload.places import NODE_CHOICES, NodeChoice
 from allocsolve.heuristics.workload.policies import QueueOrder, QueuePolicy, QueueSolver, queue_rule
 from allocsolve.model.options import Within
 
@@ -38,17 +39,24 @@ class SlurmBackfill(QueueSolver):
         How many jobs from the head on are gone through in a pass.
     order
         The priority of jobs; see `allocsolve.heuristics.workload.policies.QueueOrder`.
+    choice
+        As of `allocsolve.heuristics.workload.policies.Fcfs`.
 
     Notes
     -----
     Names, units, ranges and defaults are Slurm's. Passes take no time here, so that ``bf_continue``,
     ``bf_max_time`` and ``bf_yield_interval``, which say what happens in a long pass, have no meaning, and the
     main scheduler goes through the queue as far as it can (``default_queue_depth`` is not a limit). Slurm
-    counts an interval from the end of a pass; here passes are at the multiples. Not modelled are nodes that
-    are not alike, nodes by name, preemption, and the grouping of ends of running jobs
-    (``bf_window_linear``). A moldable job runs on `allocsolve.model.Job.nodes` nodes. On a machine with
-    counted resources or closed windows a job fits, and has a plan, in all that it needs, no job starts that
-    would run for its limit into what is closed, and heads start also when windows begin or end.
+    counts an interval from the end of a pass; here passes are at the multiples. Not modelled are preemption
+    and the grouping of ends of running jobs (``bf_window_linear``). A moldable job runs on
+    `allocsolve.model.Job.nodes` nodes. On a machine with counted resources or closed windows a job fits, and
+    has a plan, in all that it needs, no job starts that would run for its limit into what is closed, and
+    heads start also when windows begin or end.
+
+    Where nodes are places, a planned job keeps the nodes on which it was planned until the pass ends: of
+    those with room from its start to its limit, the ones on which least of it would fit now, the first by id
+    among equals. Slurm plans by its node rule instead. As plans keep their nodes, a job may have to start
+    later than where nodes are counted, also if all jobs hold whole nodes.
 
     *Guarantee*: feasible; the head does not wait while it fits. Where nobody runs longer than estimated, no
     pass delays a job that has a plan. *Complexity*: O(running jobs + tested jobs x steps of the plan) for
@@ -72,6 +80,7 @@ class SlurmBackfill(QueueSolver):
     bf_resolution: Annotated[int, Within(1, 3_600)] = 60
     bf_max_job_test: Annotated[int, Within(1, 1_000_000)] = 500
     order: QueueOrder = "submission"
+    choice: NodeChoice = NODE_CHOICES[0]
 
     @property
     def queue_policy(self) -> QueuePolicy:
@@ -79,4 +88,5 @@ class SlurmBackfill(QueueSolver):
         passes = Passes(
             float(self.bf_interval), 60.0 * self.bf_window, float(self.bf_resolution), self.bf_max_job_test
         )
-        return QueuePolicy(queue_rule(SLURM, order=ORDER_CODES[self.order])._replace(passes=passes))
+        rule = queue_rule(SLURM, order=ORDER_CODES[self.order])._replace(passes=passes)
+        return QueuePolicy(rule, choice=self.choice)

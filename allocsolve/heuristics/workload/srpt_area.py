@@ -187,7 +187,7 @@ def srpt_area_schedule(problem: WorkloadProblem, *, coalesce: bool = True) -> Wo
 
     `coalesce` has the meaning that it has in `allocsolve.simulation.EngineRules`.
     """
-    if problem.is_rigid:  # the same, by a kernel that other policies have compiled
+    if problem.is_rigid and not problem.node_types:  # the same, by a kernel that other policies have compiled
         policy = replace(SMALLEST_AREA_FIRST, coalesce=coalesce)
         return run_queue(problem, policy, policy.rules).schedule
     EngineRules(coalesce).check(problem, answers=False)

@@ -10,6 +10,7 @@ import numpy as np
 
 from allocsolve.judge.messages import shown_seconds
 from allocsolve.judge.sums import held_after
+from allocsolve.judge.workload.places import place_violations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +31,9 @@ def machine_violations(
     times = schedule.starts, left, schedule.ends
     lines = []
     for name, there in resources_of(problem).items():
+        if name == "nodes" and problem.node_types:
+            lines += place_violations(problem, schedule, left)
+            continue
         held = schedule.nodes if name == "nodes" else needed(problem, name)[job_of]
         lines += _overloads(problem, times, held, name, there, tolerance)
     return lines

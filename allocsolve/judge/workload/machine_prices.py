@@ -141,7 +141,8 @@ def machine_price_bound(problem: WorkloadProblem, certificate: Mapping[str, Any]
     the jobs that run at t need at most c_r(t), so what all of them pay is at most what the whole machine can
     earn, the sum over r of the integral of l_r c_r. Hence the cost of all jobs is at least the sum of the
     least costs of each job alone, all that it holds paid for, less these earnings. Nothing is asked of c_r:
-    it may change at any time, and where it is 0 any price earns nothing.
+    it may change at any time, and where it is 0 any price earns nothing. Where nodes are places, resources
+    are those of `WorkloadProblem.on_counts`, which each schedule on places keeps.
 
     A job that needs n_r of each resource pays the *composite* price, the sum of n_r l_r, which is a step
     function as each price is. So its cost is linear in the start except where it leaves its floor or starts
@@ -160,6 +161,7 @@ def machine_price_bound(problem: WorkloadProblem, certificate: Mapping[str, Any]
     *Complexity*: O(jobs * (log slots + edges up to where the delay of a job alone costs more than its best
     start) * resources).
     """
+    problem = problem.on_counts()
     lists = _price_lists(problem, certificate)
     (edges, _, unit), *_ = lists.values()
     per_second, shorter = units_of_time(problem, edges[-1])

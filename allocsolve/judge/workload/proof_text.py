@@ -39,7 +39,7 @@ def workload_proof_text(problem: WorkloadProblem, certificate: Mapping[str, obje
     *Complexity*: O(prices * log prices).
     """
     kind = str(certificate["kind"])
-    if kind != "machine-prices" and problem.beyond_plain:
+    if problem.node_types or (kind != "machine-prices" and problem.beyond_plain):
         raise UnsupportedProblem(f"the workload has {problem.beyond_plain}: its bounds are not verified")
     ticks = _ticks(problem)
     if kind == "machine-prices":

@@ -107,7 +107,8 @@ def workload_violations(
     evolving job changes its number when it asks for that or gives nodes back, and at no other time. W2: at no
     time more than `num_nodes` nodes are held; nodes that jobs give back at an instant are free for jobs that
     take them at the same instant. Of a machine with counted resources and closed windows, this holds for each
-    resource and what is open of it, and no job starts before it is eligible.
+    resource and what is open of it, and no job starts before it is eligible. Where nodes are places, it holds
+    on each node instead (`allocsolve.judge.workload.places.place_violations`).
 
     Where `WorkloadProblem.is_exact` holds, times are compared exactly, those that are no quarters of a second
     after rounding down. Else each job may end `TIME_TOLERANCE_S` before its work is done, and what follows on
@@ -184,6 +185,8 @@ def _run_violations(
     at = schedule.offsets[jobs]
     nodes, lasted = schedule.nodes[at], schedule.ends[at] - schedule.starts[at]
     times = problem.run_times(nodes, jobs)
+    if problem.node_types:  # on how many nodes a job may lie is another question
+        times = problem.jobs.packed.runtime[jobs]
     wrong_size = np.isnan(times)
     in_time = np.abs(lasted - times) <= tolerance
     if not tolerance:  # then what is rounded away counts
@@ -208,7 +211,7 @@ def _capacity_violations(
 ) -> list[str]:
     """Return what breaks W2. Usage rises at starts only, so it is compared with all nodes there."""
     left = given_up(schedule, tolerance, at_end)
-    if problem.resources or problem.closed:
+    if problem.resources or problem.closed or problem.node_types:
         return machine_violations(problem, schedule, left, tolerance)
     begun = np.argsort(schedule.starts, kind="stable")
     ended = np.argsort(left, kind="stable")
@@ -259,7 +262,8 @@ class WorkloadMetrics:
     max_turnaround: float
     max_slowdown: float
     max_wait: float
-    #: Node-seconds that jobs hold / those of all open nodes from the first submission to the last end.
+    #: Node-seconds that jobs hold / those of all open nodes from the first submission to the last end. Where
+    #: nodes are places: of what is scarcest on them, such as processors, see `WorkloadProblem.on_counts`.
     utilisation: float
     #: The mean number of jobs that wait during that time.
     mean_queue_length: float
@@ -294,7 +298,10 @@ def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Wo
     areas = _job_areas(schedule)
     span = max(float(ends.max() - packed.submit.min()), TIME_TOLERANCE_S)
     counts = packed.weight > 0
-    there = problem.num_nodes * span
+    used, there = float(areas.sum()), problem.num_nodes * span
+    if problem.node_types:
+        held, number = _scarcest(problem, schedule)
+        used, there = float((held * (schedule.ends - schedule.starts)).sum()), number * span
     if problem.closed:
         first = float(packed.submit.min())
         there = open_node_seconds(problem, first, first + span) or there
@@ -307,7 +314,7 @@ def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Wo
     return WorkloadMetrics(
         **fields,
         makespan=float(ends.max()),
-        utilisation=float(areas.sum()) / there,
+        utilisation=used / there,
         mean_queue_length=float(waits.sum()) / span,
         backfilled_jobs=_backfilled(packed.submit, starts),
         area_weighted_response=_mean(turnarounds, packed.weight * areas),
@@ -322,6 +329,14 @@ def _job_areas(schedule: WorkloadSchedule) -> FloatArray:
         return areas
     total: FloatArray = np.add.reduceat(areas, schedule.offsets[:-1])
     return total
+
+
+def _scarcest(problem: WorkloadProblem, schedule: WorkloadSchedule) -> tuple[IntArray, int]:
+    """Return how many nodes each piece holds and how many there are; on places, of what is scarcest."""
+    if not problem.node_types:
+        return schedule.nodes, problem.num_nodes
+    counts = problem.on_counts()
+    return np.repeat(counts.jobs.packed.nodes, np.diff(schedule.offsets)), counts.num_nodes
 
 
 def _mean(values: FloatArray, weights: FloatArray) -> float:
@@ -392,10 +407,11 @@ def window_metrics(
     turnarounds = ends - packed.submit
     slowdowns = np.maximum(1, turnarounds / np.maximum(packed.runtime, SLOWDOWN_FLOOR_S))
     held = np.minimum(schedule.ends, last_end) - np.maximum(schedule.starts, first_submit)
-    there = problem.num_nodes * max(last_end - first_submit, TIME_TOLERANCE_S)
+    nodes, number = _scarcest(problem, schedule)
+    there = number * max(last_end - first_submit, TIME_TOLERANCE_S)
     if problem.closed:
         there = open_node_seconds(problem, first_submit, last_end) or there
-    area = float((np.maximum(held, 0) * schedule.nodes).sum())
+    area = float((np.maximum(held, 0) * nodes).sum())
     return WindowMetrics(
         jobs=int(inside.sum()),
         turnaround=_mean(turnarounds, ones),

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from allocsolve import bench
 from allocsolve.bench.runs.tasks import again
 from allocsolve.errors import FormatError, InvalidOption
-from allocsolve.instances import LogFields, log_format, log_problem, read_table_log
+from allocsolve.instances import LogFields, log_format, log_problem, read_table_log, site_nodes
 from allocsolve.instances.formats.logs.lines import read_text
 from allocsolve.instances.formats.logs.no_logs import is_problem
 from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM, read_workload_log
+from allocsolve.instances.formats.logs.site_nodes import SiteNodes
 from allocsolve.instances.formats.logs.times import zone
 from allocsolve.model.result import POLICY_SECONDS
 from allocsolve.report.closed import closed_parts
 from allocsolve.report.logs.findings import RECORDED, means_by, variants, what_if
+from allocsolve.report.logs.nodes import assumed_nodes, on_assumed_nodes, policies_on_nodes
 from allocsolve.report.logs.outlooks import outlook_sentences, split_means
 from allocsolve.report.logs.page import cautions, headlines, whatif_page
 from allocsolve.report.logs.questions import classes_of, questions
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.workload.policies import QueueOrder
     from allocsolve.instances import JobLog
     from allocsolve.instances.formats.files import PathLike
-    from allocsolve.model import WorkloadProblem
+    from allocsolve.model import NodeType, WorkloadProblem
     from allocsolve.report.logs.findings import Outlook, Variant, WhatIf
     from allocsolve.report.logs.questions import Classes, LimitSource, Question, Split
 
@@ -133,6 +135,8 @@ def inquire(
     eligible: bool = False,
     priority_age: tuple[float, float] | None = None,
     events: PathLike | None = None,
+    node_types: Sequence[NodeType] = (),
+    node_list: PathLike | None = None,
     policies: Sequence[str] = POLICIES,
     malleable: Sequence[float] = (),
     orders: Sequence[QueueOrder] = (),
@@ -158,6 +162,11 @@ def inquire(
         See `allocsolve.instances.LogFields`.
     events
         The file with what ``sacctmgr -P show event`` or ``scontrol show reservation`` printed.
+    node_types, node_list
+        The nodes, if jobs share them or they differ: their types, or a file, see
+        `allocsolve.instances.read_node_list`. Each policy then runs once by each rule that says on which
+        nodes jobs start. Where a log shows that jobs share nodes and neither is given, EASY runs by both
+        rules on nodes that are assumed, if the log tells enough.
     policies
         Names of queue policies.
     malleable
@@ -183,11 +192,16 @@ def inquire(
         if malleable and amounts:
             msg = f"--malleable and --{name}: jobs that need more than nodes cannot change their size"
             raise InvalidOption(msg)
+    site = site_nodes(node_types, node_list)
+    if malleable and site.types:
+        raise InvalidOption("--malleable and --node-types: jobs on nodes that are places keep their sizes")
     days = zone(timezone)
+    both_ends: list[Question] = []
     remarks: tuple[str, ...] = ()
     if is_problem(read_text(log, lambda text: text.head)[0]):
         of_logs: dict[str, object] = {"format": format, "time_unit": time_unit, "events": events}
         of_logs |= {"resources": resources, "partitions": partitions}
+        of_logs |= {"node_types": node_types, "node_list": node_list}
         of_logs |= {"eligible": eligible, "priority_age": priority_age}
         for name, given in of_logs.items():
             if given:
@@ -202,22 +216,26 @@ def inquire(
             priority_age,
             tells_partitions=by == "partition",
             keeps_large=True,
+            site=site,
         )
 
-        def read(num_nodes: int | None) -> JobLog:
+        def read(num_nodes: int | None, there: SiteNodes = site) -> JobLog:
             return read_table_log(
                 log,
                 format or log_format(log),
                 num_nodes=num_nodes,
-                unit=unit,
+                unit=None if there.types and not site.types else unit,
                 timezone=timezone,
                 time_unit=time_unit,
-                fields=fields,
+                fields=replace(fields, site=there),
             )
 
         jobs = _of_one_size(read, nodes)
         parts = closed_parts(jobs, events_file=events, timezone=timezone)
         problem, remarks = log_problem(jobs, closed=parts.windows), parts.lines
+        if (assumed := assumed_nodes(jobs)) and not (parts.windows or resources or partitions):
+            placed = read(None, SiteNodes(assumed))
+            both_ends = on_assumed_nodes(log_problem(placed)) if placed.names == jobs.names else []
     asked = questions(
         jobs,
         problem,
@@ -228,6 +246,9 @@ def inquire(
         merged=merged,
         timezone=timezone,
     )
+    asked = (*asked, *both_ends)
+    if problem.node_types:
+        policies = policies_on_nodes(policies)
     split = classes_of(jobs, problem, by) if by else None
     planned = variants(problem, malleable, asked, policies=policies, seconds=seconds, workers=workers)
     return Inquiry(jobs, problem, asked, planned, policies, split, days, remarks)

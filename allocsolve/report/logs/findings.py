@@ -136,9 +136,12 @@ def variants(
     run = dict.fromkeys((HINDSIGHT, *policies, *([EASY] * bool(asked)), *here))
     rigid = plan([("", problem)], list(run), objective="wait", budgets=budgets)
     planned = [Variant(0.0, problem, tuple(rigid))]
+    there = {id(problem)}
     for question in asked:
-        if question.problem is not problem:
-            solvers = [HINDSIGHT, *_policies_everywhere(asked)]
+        if id(question.problem) not in there:
+            there.add(id(question.problem))
+            own = [other.policy for other in asked if other.problem is question.problem]
+            solvers = [*dict.fromkeys((HINDSIGHT, *_policies_everywhere(asked), *own))]
             tasks = plan([("", question.problem)], solvers, objective="wait", budgets=budgets)
             planned.append(Variant(0.0, question.problem, tuple(tasks), f" with {question.label}"))
     for share in sorted(set(shares)):
@@ -314,6 +317,8 @@ def _recorded(log: JobLog, problem: WorkloadProblem) -> tuple[Case | None, str, 
         return None, "; ".join(error.faults), ()
     except InvalidAnswer as error:
         return None, str(error), ()
+    if problem.node_types and schedule.place_offsets is None:  # it says nothing of nodes
+        return Case(RECORDED, schedule, measured), "", ()
     return Case(RECORDED, schedule, measured), "", workload_violations(problem, schedule)
 
 

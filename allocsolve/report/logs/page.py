@@ -13,6 +13,7 @@ from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM
 from allocsolve.pictures.chart import Axis, counted, duration, percent, size_classes
 from allocsolve.pictures.workload import longest_bar, over_time, wait_bars, wait_chart
 from allocsolve.report.logs.findings import ELASTIC_POLICIES, HINDSIGHT, RECORDED, means_by
+from allocsolve.report.logs.nodes import node_cautions
 from allocsolve.report.logs.outlooks import (
     asked_words,
     bound_cell,
@@ -35,6 +36,7 @@ from allocsolve.report.logs.words import (
     definitions,
     linked_name,
     schedule_name,
+    without_rule,
 )
 from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
 from allocsolve.report.tables import Table, TableCell, text
@@ -123,7 +125,7 @@ def _policies(figures: WhatIf) -> Sentence:
 
 def _called(figures: WhatIf) -> tuple[str, str]:
     """Return what the policies of a page are called together, and what each of them is."""
-    if all(case.key in POLICIES for case in figures.policies):
+    if all(without_rule(case.key)[0] in POLICIES for case in figures.policies):
         return "the usual policies", "Every usual policy"
     return "these policies", "Each of these policies"
 
@@ -178,6 +180,7 @@ def cautions(figures: WhatIf) -> Iterator[str]:
     yield from _large(figures)
     if (advice := shared_advice(figures.log)) is not None:
         yield advice
+    yield from node_cautions(figures)
     if figures.log.machine.told_by == OF_PROBLEM and figures.log.may_share == len(figures.problem.jobs):
         yield f"Nothing in {figures.log.source} says what its sizes count: --unit nodes, if whole nodes."
     if figures.failed:
@@ -432,7 +435,8 @@ def _compared(figures: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
     yield '<section id="compared"><h2>What was, what could have been, what is impossible</h2>'
     if figures.cases:
         yield _table(cases_table(figures), numbers)
-        yield _see(*(NAMES[case.key] for case in figures.cases if case.key in NAMES), "certainly impossible")
+        bases = dict.fromkeys(without_rule(case.key)[0] for case in figures.cases)
+        yield _see(*(NAMES[base] for base in bases if base in NAMES), "certainly impossible")
         yield '<div class="figures">'
         means = {schedule_name(case.key): case.metrics.wait for case in figures.cases}
         line = " The red marks: no scheduler could have brought the mean to the left of it."

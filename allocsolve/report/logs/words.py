@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.pictures.chart import duration
@@ -24,9 +25,23 @@ POLICIES: Final = ("fcfs", "first-fit", "easy", "conservative")
 IMPOSSIBLE: Final = "certainly impossible"
 
 
+#: On which nodes jobs start, by the names of rules of choice.
+RULES: Final = {"best-fit": "packed", "least-loaded": "spread"}
+_WITH_RULE: Final = re.compile(rf"(.+)\(choice=({'|'.join(RULES)})\)")
+
+
+def without_rule(key: str) -> tuple[str, str]:
+    """Return the name of a solver without a rule of choice that it has alone, and the word for the rule."""
+    found = _WITH_RULE.fullmatch(key)
+    return (found[1], RULES[found[2]]) if found else (key, "")
+
+
 def schedule_name(key: str) -> str:
     """Return what people call a schedule, by the name of its solver; that name if there is no word for it."""
-    return NAMES.get(key, key)
+    base, rule = without_rule(key)
+    if base not in NAMES:
+        return key
+    return f"{NAMES[base]}, {rule}" if rule else NAMES[base]
 
 
 ELASTIC_NAMES: Final = {
@@ -121,7 +136,8 @@ class Linked(NamedTuple):
 
 def linked_name(key: str) -> str | Linked:
     """Return the name of a schedule, which leads to its definition if it has one."""
-    return Linked(NAMES[key], NAMES[key]) if key in NAMES else key
+    base, _ = without_rule(key)
+    return Linked(schedule_name(key), NAMES[base]) if base in NAMES else key
 
 
 #: A sentence made of texts, and of what leads to a definition.

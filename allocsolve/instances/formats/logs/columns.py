@@ -59,6 +59,8 @@ def columns_of(
         ]
         for counted in UNITS
     }
+    if fields.site.types and "nodes" in table.units:
+        unit = "nodes"
     unit = unit or next((name for name in table.units if sizes[name]), table.units[0])
     missing = [f"no column {table.columns[field][0]}" for field in ("id", "submit") if field not in at]
     if "run" not in at and not {"start", "end"} <= at.keys():
@@ -69,6 +71,8 @@ def columns_of(
         others = [name for name in table.units if sizes[name]]
         what = f"of {unit} (it tells {' and '.join(others)})" if others else "of a size"
         missing.append(f"no column {what}: {_size_names(table, (unit,) if others else table.units)}")
+    if fields.site.types and unit != "nodes" and "held" not in at:
+        missing.append(f"no column of nodes, which --node-types needs: logs of {table.name} tell {unit}")
     if (option := fields.missing(at)) is not None:
         wanted = [name for name, asks in ASKED_FIELDS.items() if asks == option]
         columns = dict.fromkeys(chain.from_iterable(table.sources(*wanted)))

@@ -19,15 +19,18 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from allocsolve.errors import InvalidOption, InvalidProblem
+from allocsolve.instances.formats.logs.site_nodes import SiteNodes
 from allocsolve.model.arrays import MAX_INTEGER
 from allocsolve.model.machine import NODES, Amounts, checked_amounts
+from allocsolve.model.places import shape_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from allocsolve.model import FloatArray
+    from allocsolve.instances.formats.logs.held import PlaceColumns
+    from allocsolve.model import FloatArray, Shape
 
 #: Fields of `LogTable.columns` that are read if they are asked for, and the options that ask.
 ASKED_FIELDS: Final[Mapping[str, str]] = {
@@ -36,6 +39,9 @@ ASKED_FIELDS: Final[Mapping[str, str]] = {
     "partition": "--partitions",
     "eligible": "--eligible",
     "priority": "--priority-age",
+    "held": "--node-types",
+    "requested_held": "--node-types",
+    "node_names": "--node-types",
 }
 _NEED: Final = re.compile(r"([^=,]{1,80})=(\d{1,15})", re.ASCII)
 _PRIORITY: Final = re.compile(r"\d{1,15}", re.ASCII)
@@ -43,6 +49,10 @@ _PRIORITY: Final = re.compile(r"\d{1,15}", re.ASCII)
 _NO_PARTITION: Final = frozenset({"", "(null)", "n/a", "none", "unknown", "-1"})
 #: Distinct lists of needs that are held.
 _MOST_LISTS: Final = 2**20
+
+
+#: No nodes that are places.
+_COUNTED: Final = SiteNodes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +77,10 @@ class LogFields:
         Whether `AskedJobs` has the partition of each job as the log names it, also if its size is not given.
     keeps_large
         Whether jobs are kept that had more than there is of a resource, or more nodes than their partition:
-        they hold all of it then. Else they are dropped.
+        they hold all of it then. Else they are dropped. Where nodes are places, jobs that fit no nodes hold
+        as many whole ones.
+    site
+        The nodes of the machine, if they are places: jobs have chunks then, and sizes are nodes.
 
     Raises
     ------
@@ -81,6 +94,7 @@ class LogFields:
     priority_age: tuple[float, float] | None = None
     tells_partitions: bool = False
     keeps_large: bool = False
+    site: SiteNodes = _COUNTED
 
     def __post_init__(self) -> None:
         for what in ("resources", "partitions"):
@@ -102,11 +116,17 @@ class LogFields:
         """How much there is of each resource and partition."""
         return dict((*self.resources, *self.partitions))
 
+    @property
+    def _needs_partition(self) -> bool:
+        return bool(self.partitions or self.tells_partitions)
+
     def asks(self, name: str) -> bool:
         """Tell whether a field of `ASKED_FIELDS` is to be read."""
         if name in {"needs", "requested_needs"}:
             return bool(self.resources)
-        partition = self.partitions or self.tells_partitions
+        if ASKED_FIELDS.get(name) == "--node-types":
+            return bool(self.site.types)
+        partition = self.partitions or self.tells_partitions or self.site.partitions
         return bool({"partition": partition, "priority": self.priority_age}.get(name, self.eligible))
 
     def missing(self, there: Mapping[str, object]) -> str | None:
@@ -118,6 +138,8 @@ class LogFields:
             By field, for those that it tells.
         """
         for name, option in ASKED_FIELDS.items():
+            if option == "--node-types" or (name == "partition" and not self._needs_partition):
+                continue  # nodes and processors do
             if self.asks(name) and name not in there:
                 if name.endswith("needs") and {"needs", "requested_needs"} & there.keys():
                     continue
@@ -184,6 +206,8 @@ class FieldTexts:
     def __init__(self) -> None:
         self.partitions: dict[str, int] = {}
         self.needs: dict[tuple[tuple[str, int], ...], int] = {}
+        self.held: dict[tuple[tuple[str, int], ...], int] = {}
+        self.node_names: dict[str, int] = {}
 
     def partition(self, text: str) -> int:
         """Return the place of a partition, -1 for none."""
@@ -195,13 +219,27 @@ class FieldTexts:
 
     def need(self, *texts: str) -> int:
         """Return the place of the first list of needs that is known, -1 if none is."""
-        for text in texts:
-            needs = read_needs(text)
-            if needs is not None:
-                if len(self.needs) >= _MOST_LISTS:
-                    raise ValueError(f"there are more than {_MOST_LISTS} different needs")
-                return self.needs.setdefault(needs, len(self.needs))
-        return -1
+        return _place(self.needs, *texts)
+
+    def hold(self, *texts: str) -> int:
+        """Return the place of the first list of what is held on places that is known, -1 if none is."""
+        return _place(self.held, *texts)
+
+    def on_nodes(self, text: str) -> int:
+        """Return the place of a hostlist, -1 for none."""
+        if text.lower() in {"", "none assigned", "(null)"} or len(self.node_names) >= _MOST_LISTS:
+            return -1
+        return self.node_names.setdefault(text, len(self.node_names))
+
+
+def _place(lists: dict[tuple[tuple[str, int], ...], int], *texts: str) -> int:
+    for text in texts:
+        needs = read_needs(text)
+        if needs is not None:
+            if len(lists) >= _MOST_LISTS:
+                raise ValueError(f"there are more than {_MOST_LISTS} different needs")
+            return lists.setdefault(needs, len(lists))
+    return -1
 
 
 def priority(text: str) -> float:
@@ -222,6 +260,7 @@ class FieldColumns(NamedTuple):
     partition: FloatArray | None = None  #: the same
     eligible: FloatArray | None = None  #: seconds, NaN where unknown
     priority: FloatArray | None = None  #: the same
+    places: PlaceColumns | None = None  #: where nodes are places
     #: Which jobs tell something that no option asks for, by what it is.
     left_out: Mapping[str, NDArray[np.bool_]] = MappingProxyType({})
 
@@ -237,6 +276,8 @@ class FieldColumns(NamedTuple):
         if self.texts is not None and self.partition is not None:
             sizes = [dict(self.fields.partitions).get(name, MAX_INTEGER) for name in self.texts.partitions]
             large |= nodes > np.array([*sizes, MAX_INTEGER])[self.partition.astype(np.int64)]
+        if self.places is not None:
+            large |= self.places.too_large
         return large
 
     def at(
@@ -269,7 +310,8 @@ class FieldColumns(NamedTuple):
         if self.partition is not None:
             names = [*self.texts.partitions, None]
             named_partitions = [names[place] for place in self.partition[rows].astype(np.int64).tolist()]
-            counts["no_partition"] = named_partitions.count(None)
+            if listed or self.fields.tells_partitions:
+                counts["no_partition"] = named_partitions.count(None)
         if listed:
             partitions = [name if name in listed else None for name in named_partitions]
             left_out.update(f"partition {name}" for name in named_partitions if name and name not in listed)
@@ -283,12 +325,23 @@ class FieldColumns(NamedTuple):
             counts["no_priority"] = int(np.isnan(boost).sum())
             boost = np.nan_to_num(boost)
         had: dict[str, list[int]] = {}
+        shapes: list[Shape] = []
+        node_ids: list[tuple[int, ...] | None] = []
+        if self.places is not None:
+            shapes = [self.places.shapes[row] for row in rows.tolist()]
+            node_ids = [self.places.node_ids[row] for row in rows.tolist()]
+            counts["uneven_chunks"] = int(self.places.uneven[rows].sum())
+            counts["no_amounts"] = int(self.places.unknown[rows].sum())
+            counts["fits_no_node"] = int(self.places.too_large[rows].sum())
+            left_out.update({name: int(tells[rows].sum()) for name, tells in self.places.left_out.items()})
         if self.fields.keeps_large:
             needs, partitions = self._fitted(needs, partitions, nodes, had)
             counts["more_than_there_is"] = sum(map(len, had.values()))
         return AskedJobs(
             *(tuple(needs), tuple(partitions), eligible, boost, dict(+left_out), tuple(named_partitions)),
             had=had,
+            shapes=tuple(shapes),
+            node_ids=tuple(node_ids),
         ), counts
 
     def _fitted(
@@ -362,6 +415,8 @@ class AskedJobs:
     told_partitions: Sequence[str | None] = ()  #: as the log names them
     #: What jobs had that had more than there is, by resource or partition; see `LogFields.keeps_large`.
     had: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    shapes: Sequence[Shape] = ()  #: on nodes that are places
+    node_ids: Sequence[tuple[int, ...] | None] = ()  #: of these nodes, those that the log records
 
     def columns(self, window: slice, submits: FloatArray, zero: float) -> dict[str, Any]:
         """Return the columns that `allocsolve.model.Jobs` takes.
@@ -379,6 +434,9 @@ class AskedJobs:
             columns["eligible"] = np.where(late, self.eligible[window] - zero, np.nan)
         if len(self.boost):
             columns["boost"] = self.boost[window]
+        if self.shapes:
+            columns |= shape_columns(self.shapes[window])
+            columns["nodes"] = [shape.least_nodes for shape in self.shapes[window]]
         return columns
 
     def remark(self) -> str | None:

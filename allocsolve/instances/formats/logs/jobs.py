@@ -13,7 +13,7 @@ import re
 from array import array
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from allocsolve.errors import FormatError, UnknownName
 from allocsolve.instances.formats.files import load
 from allocsolve.instances.formats.logs.columns import columns_of, derivable
 from allocsolve.instances.formats.logs.fields import PLAIN, FieldColumns, FieldTexts, LogFields, priority
+from allocsolve.instances.formats.logs.held import place_columns
 from allocsolve.instances.formats.logs.lines import (
     BYTE_ORDER_MARK,
     MAX_JOBS,
@@ -30,7 +31,15 @@ from allocsolve.instances.formats.logs.lines import (
     read_parquet,
     read_text,
 )
-from allocsolve.instances.formats.logs.log import PARTS, WHOLES, LogColumns, LogOptions, MachineSize, cleaned
+from allocsolve.instances.formats.logs.log import (
+    PARTS,
+    SWF_UNITS,
+    WHOLES,
+    LogColumns,
+    LogOptions,
+    MachineSize,
+    cleaned,
+)
 from allocsolve.instances.formats.logs.swf import read_swf_log
 from allocsolve.instances.formats.logs.tables import LOG_FORMATS, LOG_TABLES, refusal
 from allocsolve.instances.formats.logs.times import (
@@ -45,13 +54,15 @@ from allocsolve.instances.formats.logs.times import (
 from allocsolve.judge.quantiles import quantile
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.checks import choice
+from allocsolve.model.places import num_places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from allocsolve.instances.formats.files import PathLike
+    from allocsolve.instances.formats.logs.held import PlaceColumns
     from allocsolve.instances.formats.logs.lines import LogText
     from allocsolve.instances.formats.logs.log import JobLog
     from allocsolve.instances.formats.logs.tables import LogTable
@@ -66,8 +77,10 @@ NUMBERS: Final = (
     "requested",  # whether the size is the requested one
     "moved",  # whether a local time is the later of two equal ones
 )
+#: Of these, and of jobs on several lines, those of the largest size.
+_OF_THE_LARGEST: Final = ("needs", "held", "node_names")
 #: What is kept beside these if it is asked for; of texts their places in `FieldTexts`.
-ASKED: Final = ("needs", "partition", "eligible", "priority")
+ASKED: Final = ("needs", "partition", "eligible", "priority", "held", "node_names")
 _SIZE: Final = re.compile(r"(\d{1,15})(?:\.0{1,9})?", re.ASCII)
 _NO_SIZE: Final = frozenset({"", "unknown", "none", "nan", "null", "-1"})
 #: The beginnings of states of jobs that have not ended.
@@ -95,7 +108,9 @@ class JobRows:
         derived = derivable(table, names)
         titles = [*names, *derived]
         columns = columns_of(table, titles, unit, source, fields)
-        self.unit = columns.unit
+        #: Whether each job is one chunk, on one node: nothing tells nodes.
+        self._is_pod = bool(fields.site.types) and columns.unit != "nodes"
+        self.unit = "nodes" if self._is_pod else columns.unit
         self.size_column = titles[columns.sizes[0]].strip()
         self.names: list[str] = []
         self.users: list[str | None] = []
@@ -156,7 +171,7 @@ class JobRows:
             what = f"{self._text(cells, 'end')[:30]!r} is before {self._text(cells, 'start')[:30]!r}"
             raise self._fault("end", what)
         limit = self._seconds(cells, "limit", time_limit if self._table.limit == "minutes" else duration)
-        size, is_requested = self._size(cells, self._columns.sizes)
+        size, is_requested = (1.0, False) if self._is_pod else self._size(cells, self._columns.sizes)
         parts = self._parts(cells)
         if (machine := self._columns.at.get("machine")) is not None:
             self.machine = max(self.machine, self._size(cells, (machine,))[0])
@@ -183,8 +198,10 @@ class JobRows:
             return self._time(cells, field)
         texts = [self._text(cells, name) for name in (field, f"requested_{field}")]
         try:
-            if field == "needs":
-                return self.texts.need(*texts)
+            if field in {"needs", "held"}:
+                return (self.texts.need if field == "needs" else self.texts.hold)(*texts)
+            if field == "node_names":
+                return self.texts.on_nodes(texts[0])
             return self.texts.partition(texts[0]) if field == "partition" else priority(texts[0])
         except ValueError as fault:
             raise self._fault(field if texts[0] else f"requested_{field}", fault) from None
@@ -347,6 +364,7 @@ def read_table_log(
     kept, joined = _joined(rows.names, numbers, layout)
     numbers = {field: column[kept] for field, column in numbers.items()}
     names, users = list(compress(rows.names, kept)), list(compress(rows.users, kept))
+    on_places = _on_places(fields, rows, numbers) if fields.site.types else None
     columns = LogColumns(
         names=names,
         submits=numbers["submit"],
@@ -365,6 +383,7 @@ def read_table_log(
             partition=numbers.get("partition"),
             eligible=numbers.get("eligible"),
             priority=numbers.get("priority"),
+            places=on_places,
         ),
     )
     is_unix = not layout.is_relative or bool(np.nanmin(columns.submits, initial=np.inf) >= _UNIX)
@@ -381,13 +400,43 @@ def read_table_log(
         dropped=rows.dropped,
         changed={
             "requested_size": numbers["requested"] > 0,
-            "part_of_a_node": _shares(columns.nodes, numbers["parts"], is_whole=rows.unit in PARTS),
+            "part_of_a_node": _shares(
+                columns.nodes, numbers["parts"], is_whole=rows.unit in PARTS and on_places is None
+            ),
             "clock_set_back": numbers["moved"] > 0,
             **joined,
         },
         sharing=_shares(numbers["parts"], columns.nodes, is_whole=rows.unit in WHOLES),
         may_share=_may_share(numbers["parts"], columns.nodes, rows.unit),
+        per_node=_processors_of_nodes(numbers, rows.unit),
     )
+
+
+def _on_places(fields: LogFields, rows: JobRows, numbers: Mapping[str, FloatArray]) -> PlaceColumns:
+    """Return what jobs hold on nodes that are places."""
+
+    def told(field: str, known: Iterable[Any]) -> list[Any]:
+        listed = [*known, None]
+        missing = np.full(len(numbers["size"]), -1.0)
+        return [listed[place] for place in numbers.get(field, missing).astype(np.int64).tolist()]
+
+    return place_columns(
+        fields.site,
+        numbers["size"],
+        numbers["parts"],
+        told("held", rows.texts.held),
+        told("partition", rows.texts.partitions),
+        told("node_names", rows.texts.node_names),
+    )
+
+
+def _processors_of_nodes(numbers: Mapping[str, FloatArray], unit: str) -> int:
+    """Return how many processors a node has, as half of the jobs on several nodes tell; 0 if none does."""
+    processors, nodes = numbers["parts"], numbers["size"]
+    if unit == "processors":
+        processors, nodes = nodes, processors
+    several = (nodes > 1) & (processors > 0) & (unit in SWF_UNITS)
+    return int(quantile(processors[several] / nodes[several], 0.5)) if several.any() else 0
 
 
 def _points(numbers: Mapping[str, FloatArray]) -> FloatArray:
@@ -399,6 +448,9 @@ def _points(numbers: Mapping[str, FloatArray]) -> FloatArray:
 
 
 def _machine(layout: LogTable, options: LogOptions, rows: JobRows) -> MachineSize:
+    if types := options.fields.site.types:
+        said = ", ".join(f"{kind.count} {kind.name}" for kind in types[:8])
+        return MachineSize(num_places(types), "nodes", f"given: {said}{', ...' * (len(types) > 8)}")
     sizes = f"sizes are those of {rows.size_column}"
     if options.num_nodes is None and rows.machine:
         told_by = layout.columns["machine"][0]
@@ -550,8 +602,8 @@ def _joined(
             joined = {"start": starts[first], "end": ends[last], "run": run}
             joined |= {field: numbers[field][last] for field in ("limit", "cancelled")}
             joined |= {field: numbers[field][parts].max() for field in ("size", "parts", "moved")}
-            if "needs" in numbers:  # those of the largest size
-                joined["needs"] = numbers["needs"][max(parts, key=lambda part: numbers["size"][part])]
+            largest = max(parts, key=lambda part: numbers["size"][part])
+            joined |= {field: numbers[field][largest] for field in _OF_THE_LARGEST if field in numbers}
             for field, value in joined.items():
                 numbers[field][row] = value
             left[[part for part in parts if part != row]] = False

@@ -76,7 +76,9 @@ class CleaningReport:
     Unusual are ``no_limit``, ``above_limit`` (ran longer than its limit, which was left), ``unsorted``
     (submitted before the job above), ``no_recorded_start``, ``starts_early`` (recorded start before the
     submission), ``other_span`` (recorded start and end are not the run time apart) and ``more_fields``;
-    of what `LogFields` asks for ``no_needs``, ``no_partition``, ``no_priority`` (or no start), which are
+    of what `LogFields` asks for ``uneven_chunks`` (on nodes that are places: amounts that are no multiples of
+    the nodes, rounded up), ``no_amounts`` (nothing is known but nodes, which are whole), ``fits_no_node``
+    (has as many whole nodes), ``no_needs``, ``no_partition``, ``no_priority`` (or no start), which are
     unknown, ``eligible_after_start``: such a job is eligible at its start, and ``more_than_there_is``: such a
     job holds all that there is.
     """
@@ -125,6 +127,11 @@ class LogOptions:
         if self.unit is not None:
             choice("unit", self.unit, UNITS)
         choice("limits", self.limits, LIMITS)
+        site = self.fields.site.types and "--node-types or --node-list"
+        if site and (self.num_nodes is not None or self.unit not in {None, "nodes"}):
+            raise InvalidOption(f"{site} says how many nodes there are, without --nodes and --unit")
+        if site and (self.fields.resources or self.fields.partitions):
+            raise InvalidOption(f"{site} has no --resources and no --partitions beside it")
 
 
 class MachineSize(NamedTuple):
@@ -165,6 +172,8 @@ class JobLog:
     sharing: int = 0
     #: Jobs of which nothing tells whether they had whole nodes, where sizes count parts of these.
     may_share: int = 0
+    #: Processors of a node, as jobs on several nodes tell; 0 if they do not.
+    per_node: int = 0
 
     @property
     def num_nodes(self) -> int:
@@ -225,22 +234,24 @@ def log_problem(
     problem_meta |= {name: count for name, count in _sharing(log).items() if count}
     if warm_up or cool_down:
         problem_meta |= {"warm_up": warm_up, "cool_down": cool_down}
+    columns = log.asked.columns(window, submits, zero)
     return WorkloadProblem(
         log.num_nodes,
         Jobs(
             submits - zero,
-            log.nodes[window],
+            columns.pop("nodes", log.nodes[window]),
             log.runs[window],
             log.limits[window],
             names=log.names[window],
             users=log.users[window],
             weight=counts.astype(np.float64),
-            **log.asked.columns(window, submits, zero),
+            **columns,
         ),
         name=_stem(log) if whole else f"{_stem(log)}-from{from_job}-jobs{count}",
         meta=problem_meta,
         resources=log.options.fields.capacities,
         closed=closed,
+        node_types=log.options.fields.site.types,
     )
 
 
@@ -261,7 +272,24 @@ def recorded_schedule(
         raise FormatError(log.source, ["it tells the start of no job: there is no recorded schedule"])
     zero = _zero(log, window, origin)
     offsets = np.concatenate([[0], np.cumsum(known)])
-    return WorkloadSchedule(offsets, starts[known] - zero, ends[known] - zero, log.nodes[window][known])
+    where = _recorded_places(log, np.flatnonzero(known) + window.start)
+    return WorkloadSchedule(
+        offsets, starts[known] - zero, ends[known] - zero, log.nodes[window][known], *where
+    )
+
+
+def _recorded_places(log: JobLog, jobs: IntArray) -> tuple[IntArray, IntArray, IntArray] | tuple[()]:
+    """Return where jobs ran, as `WorkloadSchedule` takes it, chunks spread evenly; nothing if not known."""
+    if not log.asked.shapes:
+        return ()
+    ids = [log.asked.node_ids[job] or () for job in jobs.tolist()]
+    if [*map(len, ids)] != log.nodes[jobs].tolist():
+        return ()
+    chunks = [log.asked.shapes[job].chunks for job in jobs.tolist()]
+    pairs = zip(ids, chunks, strict=True)
+    each = [have // len(mine) + (at < have % len(mine)) for mine, have in pairs for at in range(len(mine))]
+    nodes = np.array([node for mine in ids for node in mine], dtype=np.int64)
+    return np.cumsum([0, *map(len, ids)]), nodes, np.array(each, dtype=np.int64)
 
 
 def swf_problem(
@@ -357,6 +385,7 @@ def cleaned(
     unusual: Mapping[str, int] | None = None,
     sharing: NDArray[np.bool_] | None = None,
     may_share: NDArray[np.bool_] | None = None,
+    per_node: int = 0,
 ) -> JobLog:
     """Drop the jobs that cannot be replayed, sort the rest by submission, and count what was done.
 
@@ -444,6 +473,7 @@ def cleaned(
         asked=asked,
         sharing=0 if sharing is None else int(sharing[rows].sum()),
         may_share=0 if may_share is None else int(may_share[rows].sum()),
+        per_node=per_node,
     )
 
 

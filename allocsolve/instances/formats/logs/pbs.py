@@ -17,6 +17,8 @@ import functools
 import re
 from typing import TYPE_CHECKING, Final
 
+from allocsolve.instances.formats.logs.fields import listed_needs
+from allocsolve.instances.formats.logs.held import CHUNKS, EXCLUSIVE, PER_NODE, mebibytes
 from allocsolve.instances.formats.logs.lines import BYTE_ORDER_MARK, Dropped, LogRows
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ _RECORD: Final = re.compile(
 _TITLES: Final = (
     *("id", "ctime", "start", "end", "resources_used.walltime"),
     *("Resource_List.walltime", "user", "exec_host", "exec_vnode"),
-    *(f"Resource_List.{name}" for name in ("nodect", "nodes", "select", "ncpus", "ngpus")),
+    *(f"Resource_List.{name}" for name in ("nodect", "nodes", "select", "ncpus", "ngpus", "place")),
     *("queue", "etime"),
 )
 #: What is taken of a record, as it stands there.
@@ -187,6 +189,44 @@ def chunks(name: str, text: str) -> str:
         is_named = is_named or bool(each)
         total += count * (each[0] if each else unsaid)
     return str(total) if is_named else ""
+
+
+#: What nodes have, as their resources are called here.
+_AMOUNTS: Final = {"ncpus": "cpus", "ngpus": "gpus", "mem": "mem"}
+
+
+def held_chunks(select: str, place: str, exec_vnode: str) -> str:
+    """Return the chunks of a job, such as ``chunks=8,per_node=1,cpus=36`` for ``8:ncpus=36``, ``scatter``.
+
+    Of several kinds of chunk, or nodes by name, the sums of exec_vnode are returned, which are those of all
+    nodes of the job. With ``pack`` all is one chunk.
+    """
+    said = {EXCLUSIVE: 1} if re.search(r"\bexcl(?:host)?\b", place) else {}
+    kinds = select.split("+")
+    count, *resources = kinds[0].split(":")
+    if len(kinds) == 1 and re.fullmatch(r"[1-9]\d{0,8}", count, re.ASCII):
+        each = {"cpus": 1} | _amounts(resources)
+        packed = int(count) if re.search(r"\bpack\b", place) else 1
+        each = {name: amount * packed for name, amount in each.items()}
+        per_node = {PER_NODE: 1} if re.search(r"\bv?scatter\b", place) else {}
+        return listed_needs({CHUNKS: int(count) // packed, **per_node, **said, **each})
+    if not exec_vnode:
+        return ""
+    total: dict[str, int] = {}
+    for _, held in _vnodes(exec_vnode):
+        for name, amount in _amounts(held).items():
+            total[name] = total.get(name, 0) + amount
+    return listed_needs({**said, **total}) if total else ""
+
+
+def _amounts(resources: Sequence[str]) -> dict[str, int]:
+    """Return what resources such as ``ncpus=4`` and ``mem=2gb`` say of what nodes have."""
+    found = {}
+    for resource in resources:
+        name, _, value = resource.partition("=")
+        if name in _AMOUNTS:
+            found[_AMOUNTS[name]] = mebibytes(value, plain="b") if name == "mem" else _number(resource)
+    return found
 
 
 def _is(resource: str, name: str) -> bool:

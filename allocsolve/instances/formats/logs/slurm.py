@@ -64,6 +64,7 @@ _ASKED_PATHS: Final[Mapping[str, tuple[str, ...]]] = {
     "partition": ("partition",),
     "time.eligible": ("time", "eligible"),
     "priority": ("priority",),
+    "NodeList": ("nodes",),
 }
 _TITLES: Final = (*_PATHS, "AllocTRES", "ReqTRES", *_ASKED_PATHS)
 

@@ -227,6 +227,8 @@ def read_swf_log(
         header does not tell the processors of a node where `unit` needs them.
     """
     options = LogOptions(num_nodes, unit, limits, fields)
+    if fields.site.types:
+        raise InvalidOption("--node-types: the Standard Workload Format does not tell what jobs had of nodes")
     if (option := fields.missing({"partition": True})) is not None:
         raise InvalidOption(f"{option}: the Standard Workload Format does not tell it")
     if unit is not None:

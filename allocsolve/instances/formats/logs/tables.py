@@ -19,6 +19,7 @@ from allocsolve.instances.formats.logs import (
     sge as log_sge,
 )
 from allocsolve.instances.formats.logs.fields import listed_needs, tres_needs
+from allocsolve.instances.formats.logs.held import tres_held
 from allocsolve.instances.formats.logs.lines import read_text
 from allocsolve.instances.formats.logs.log import UNITS
 from allocsolve.instances.formats.logs.no_logs import looks_like
@@ -54,6 +55,9 @@ FIELDS: Final[Mapping[str, str]] = {
     "partition": "of which it was; read with `--partitions`",
     "eligible": "from when on it might start; read with `--eligible`",
     "priority": "the last one, a number of Slurm; read with `--priority-age`",
+    "held": "what it held on its nodes in all, or its chunks; read with `--node-types`",
+    "requested_held": "taken where that is unknown",
+    "node_names": "the nodes on which it ran, a hostlist; read with `--node-types`",
 }
 
 
@@ -168,8 +172,13 @@ _SACCT: Final = LogTable(
         "partition": ("Partition",),
         "eligible": ("Eligible", "eligible_time", "time.eligible"),
         "priority": ("Priority",),
+        "held": ("AllocTRES of SubmitLine", "AllocTRES held"),
+        "requested_held": ("ReqTRES held",),
+        "node_names": ("NodeList",),
     },
     derived={
+        "AllocTRES of SubmitLine": Derived(("AllocTRES", "SubmitLine"), tres_held),
+        **{f"{column} held": Derived((column,), tres_held) for column in ("AllocTRES", "ReqTRES")},
         **{
             f"{column} {resource}": Derived((column,), partial(tres_count, resource))
             for column in ("AllocTRES", "ReqTRES")
@@ -332,8 +341,12 @@ _PBS: Final = LogTable(
         "needs": ("ngpus",),
         "partition": ("queue",),
         "eligible": ("etime",),
+        "held": ("chunks of select",),
     },
     derived={
+        "chunks of select": Derived(
+            ("Resource_List.select", "Resource_List.place", "exec_vnode"), log_pbs.held_chunks
+        ),
         "ngpus": Derived(
             ("exec_vnode", *(f"Resource_List.{name}" for name in ("select", "nodes", "ngpus"))), _gpus
         ),
@@ -404,6 +417,12 @@ def _thousandths(num_gpu: str, gpu_milli: str) -> str:
     return str(int(num_gpu) * int(gpu_milli)) if num_gpu and gpu_milli else ""
 
 
+def _chunk_of_pod(cpu_milli: str, memory_mib: str, num_gpu: str, gpu_milli: str) -> str:
+    return listed_needs(
+        {"cpus": cpu_milli, "mem": memory_mib, "gpus": _thousandths(num_gpu, gpu_milli) or "0"}
+    )
+
+
 def _needs_of_pod(cpu_milli: str, memory_mib: str, num_gpu: str, gpu_milli: str, gpu_spec: str) -> str:
     needs = {"millicpus": cpu_milli, "mib": memory_mib}
     if gpu_spec and "|" not in gpu_spec:  # a pod that may use several types is counted for none
@@ -422,8 +441,11 @@ _ALIBABA: Final = LogTable(
         "milligpus": ("num_gpu x gpu_milli",),
         "gpus": ("num_gpu",),
         "needs": ("needs of a pod",),
+        "held": ("chunk of a pod",),
+        "partition": ("gpu_spec",),
     },
     derived={
+        "chunk of a pod": Derived(("cpu_milli", "memory_mib", "num_gpu", "gpu_milli"), _chunk_of_pod),
         "num_gpu x gpu_milli": Derived(("num_gpu", "gpu_milli"), _thousandths),
         "needs of a pod": Derived(
             ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec"), _needs_of_pod

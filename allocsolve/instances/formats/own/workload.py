@@ -23,10 +23,18 @@ from allocsolve.instances.formats.own.workload_machine import (
     requirement_columns,
     windows_of,
 )
+from allocsolve.instances.formats.own.workload_places import (
+    chunk_columns,
+    placed,
+    places_texts,
+    type_values,
+    types_of,
+)
 from allocsolve.instances.formats.schema import (
     amounts,
     cells,
     choice,
+    flag,
     listing,
     maybe,
     real,
@@ -56,6 +64,7 @@ from allocsolve.model import (
 from allocsolve.model.columns import plain
 from allocsolve.model.job_kinds import size_set
 from allocsolve.model.jobs import COLUMNS, stated_range
+from allocsolve.model.places import SHAPE_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,7 +88,13 @@ def problem_fields() -> Fields:
     return Fields(
         "A workload: jobs that are submitted over time to a cluster",
         {
-            "num_nodes": whole(1, "nodes of the cluster"),
+            "num_nodes": whole(1, "nodes of the cluster; if left out, those of `node_types`"),
+            "node_types": listing(
+                reference("node_type"),
+                "if there are any, nodes are places, each with its own amounts, and all jobs are rigid; "
+                "node ids are 0.. in the order of the types",
+                default=[],
+            ),
             "resources": amounts(
                 whole(1), "counted resources beside the nodes: how much there is of each", default={}
             ),
@@ -91,10 +106,13 @@ def problem_fields() -> Fields:
             ),
             "jobs": listing(job, "each with these fields"),
         },
-        ("num_nodes", "jobs"),
+        ("jobs",),
         (
+            "num_nodes is there unless node_types say it, and names of types and of nodes are distinct",
             "no job has more nodes than num_nodes, nor needs more of a resource than there is",
             "names of jobs are distinct",
+            "a job with chunks, each, per_node, exclusive or types is rigid and has node_types to lie on",
+            "no job has parts of chunks without chunks, or needs more than empty nodes have room for",
             "nodes and runtime are there unless speedup, phases or profile say them",
             "nodes and runtime agree with what speedup, phases or profile say",
             "min_nodes <= nodes <= max_nodes, all of them sizes of size_set",
@@ -106,8 +124,44 @@ def problem_fields() -> Fields:
             "a closed window ends after its start and closes what there is",
             "sums of times, and of nodes times run times, are small enough to be counted",
         ),
-        {"job": record(_job(), ("submit",)), "speedup": _speedup()},
+        {"job": record(_job(), ("submit",)), "speedup": _speedup(), "node_type": _node_type()},
     )
+
+
+def _node_type() -> Document:
+    return record(
+        {
+            "name": text("of the type", minLength=1),
+            "count": whole(1, "how many nodes there are of it"),
+            "has": amounts(
+                whole(0), "what there is on each node, by name; rules that look at processors look at `cpus`"
+            ),
+            "weight": whole(0, "nodes of the least weight are taken first", default=0),
+            "names": listing(text(), "of its nodes, such as `n[001-360]`, for people", default=[]),
+        },
+        ("name", "count", "has"),
+    )
+
+
+def _chunks() -> dict[str, Document]:
+    return {
+        "chunks": maybe(
+            whole(
+                1,
+                "of how many equal chunks it is made, each on one node; null: whole nodes, `nodes` of them",
+                title="the number of chunks, of one kind only,",
+            )
+        ),
+        "each": maybe(
+            amounts(
+                whole(0, title="an amount, of whole devices,"),
+                "how much a chunk takes of what its node has, by name",
+            )
+        ),
+        "per_node": maybe(whole(1, "the most chunks on a node; null: any number")),
+        "exclusive": flag("whether it has its nodes for itself, all of each of them"),
+        "types": maybe(listing(text(), "the types of nodes that it may use; null: any", minItems=1)),
+    }
 
 
 def _job() -> dict[str, Document]:
@@ -117,7 +171,7 @@ def _job() -> dict[str, Document]:
         "nodes": whole(
             1,
             "how many nodes it holds, or those to which "
-            "`runtime` refers; those of the first step of `profile`",
+            "`runtime` refers; those of the first step of `profile`; of a job of chunks, the fewest",
         ),
         "runtime": real(
             0,
@@ -132,7 +186,7 @@ def _job() -> dict[str, Document]:
         "min_nodes": whole(
             1,
             "the fewest nodes of a job that is not rigid; if "
-            "left out, those of its profile or table, or `nodes`",
+            "left out, those of its profile or table, or `nodes`; of a job of chunks, the same as `nodes`",
         ),
         "max_nodes": whole(1, "the most nodes of a job that is not rigid, likewise"),
         "speedup": reference("speedup"),
@@ -177,6 +231,7 @@ def _job() -> dict[str, Document]:
         "boost": maybe(
             real(-MAX_INTEGER, "its head start: in the queue it counts as submitted so many seconds earlier")
         ),
+        **_chunks(),
         "release_delay": maybe(real(0, "of `phases`: seconds after which an idle node is given back")),
         "expand_limit": maybe(
             real(1, "of a `profile`: how many times its seconds a step may hold its nodes; null: no limit")
@@ -221,14 +276,19 @@ def _speedup() -> Document:
     return maybe(law)
 
 
+def _held() -> Document:
+    return {"anyOf": [whole(0, title="nodes"), text(title="nodes")]}
+
+
 def schedule_fields() -> Fields:
     """Return what a schema says of a schedule."""
     time = real(-MAX_INTEGER)
     job = {
         "name": text("of a job of the problem"),
         "pieces": listing(
-            cells({**time, "title": "start"}, {**time, "title": "end"}, whole(0, title="nodes")),
-            "`[start, end, nodes]`, in order of time",
+            cells({**time, "title": "start"}, {**time, "title": "end"}, _held()),
+            "`[start, end, nodes]`, in order of time; where nodes are places, `nodes` is a text such as "
+            "`3-6,9*2`: a chunk on each of the nodes 3 to 6, two on node 9",
         ),
     }
     return Fields(
@@ -349,7 +409,7 @@ def encode_speedup(law: Speedup) -> Document:
 
 _REQUIRED: Final = ("submit", "nodes", "runtime")
 #: Of these the columns are read at a glance.
-_RIGID: Final = {*_REQUIRED, "name", "limit", "user", "weight", *REQUIREMENT_FIELDS}
+_RIGID: Final = {*_REQUIRED, "name", "limit", "user", "weight", *REQUIREMENT_FIELDS, *SHAPE_FIELDS}
 #: The types of their numbers.
 _NUMBERS: Final[dict[str, set[type]]] = {
     "submit": {int, float},
@@ -362,17 +422,22 @@ _NUMBERS: Final[dict[str, set[type]]] = {
 
 def _problem_of(
     check: Checker,
-    num_nodes: int,
     jobs: list[Document] | Jobs,
     closed: list[Document],
+    node_types: list[Document],
+    num_nodes: int | None = None,
     **more: Any,  # noqa: ANN401 - fields that the model takes as they are
 ) -> WorkloadProblem | None:
     """Return the problem; None, with the faults noted, if fields contradict each other."""
-    listed = jobs if isinstance(jobs, Jobs) else _jobs_of(check, jobs, num_nodes)
+    types = types_of(check, node_types)
+    there = sum(fields["count"] for fields in node_types) if num_nodes is None else num_nodes
+    if not there:
+        check.add("num_nodes", "missing")
+    listed = jobs if isinstance(jobs, Jobs) or not there else _jobs_of(check, jobs, there)
     windows = windows_of(check, closed)
-    if check.faults or listed is None:
+    if check.faults or not isinstance(listed, Jobs):
         return None
-    return WorkloadProblem(num_nodes, listed, closed=windows, **more)
+    return WorkloadProblem(there, listed, closed=windows, node_types=types, **more)
 
 
 def _faultless_jobs(listed: Any) -> Jobs | None:  # noqa: ANN401 - JSON
@@ -396,10 +461,11 @@ def _faultless_jobs(listed: Any) -> Jobs | None:  # noqa: ANN401 - JSON
         if None in columns["names"]:
             columns["names"] = [job.get("name", f"j{idx}") for idx, job in enumerate(listed)]
     asked = requirement_columns(listed) if names & {*REQUIREMENT_FIELDS} else {}
-    if asked is None:
+    held = chunk_columns(listed) if names & {*SHAPE_FIELDS} else {}
+    if asked is None or held is None:
         return None
     try:
-        jobs = Jobs(**columns, **asked)
+        jobs = Jobs(**columns, **asked, **held)
     except (InvalidProblem, OverflowError):
         return None
     packed, more = jobs.packed, jobs.requirements
@@ -433,6 +499,10 @@ def _job_of(check: Checker, fields: Document, place: str, num_nodes: int) -> Doc
     evolution = _evolution_of(check, fields, place)
     cost = _reconfiguration_of(check, fields, place)
     stated, where = evolution or speedup, f"{place}.{'profile' if evolution else 'speedup.table'}"
+    if fields["chunks"] is not None:
+        fields = {"nodes": fields.get("min_nodes", 1), **fields}
+        if "max_nodes" in fields:
+            check.add(f"{place}.max_nodes", "a job of chunks lies on up to as many nodes as it has chunks")
     nodes, runtime = _reference(check, fields, place, stated, cost)
     low, high = stated_range(nodes, stated)
     if high > num_nodes and "max_nodes" not in fields and fields.get("nodes", 1) <= num_nodes:
@@ -443,7 +513,7 @@ def _job_of(check: Checker, fields: Document, place: str, num_nodes: int) -> Doc
     limit, boost = fields["limit"], fields["boost"]
     plain = ("submit", "user", "weight", "kind", "points", "size_set", "needs", "partition", "eligible")
     return {
-        **{name: fields[name] for name in plain},
+        **{name: fields[name] for name in (*plain, *SHAPE_FIELDS)},
         "nodes": nodes,
         "runtime": runtime,
         "limit": np.nan if limit is None else limit,
@@ -525,9 +595,12 @@ def _values_of(problem: WorkloadProblem) -> Document:
     for idx in np.flatnonzero(packed.size_step != ALL_SIZES).tolist():
         rows[idx]["size_set"] = size_set(packed.size_step[idx])
     add_evolving(jobs, rows)
+    for row, shape in zip(rows, jobs.shapes, strict=False):
+        row.update(shape.fields())
     return {
         "name": problem.name,
         "num_nodes": problem.num_nodes,
+        **type_values(problem),
         **machine_values(problem, rows),
         "jobs": rows,
         "meta": dict(problem.meta),
@@ -553,19 +626,30 @@ def _schedule_of(check: Checker, problem: WorkloadProblem, jobs: list[Document])
     for name, idx in index.items():
         if pieces[idx] is None:
             check.add("jobs", f"{show(name)} is missing")
-    return None if check.faults else _schedule_of_pieces([listed or [] for listed in pieces])
+    return None if check.faults else _schedule_of_pieces(check, problem, [listed or [] for listed in pieces])
 
 
-def _schedule_of_pieces(pieces: Sequence[Sequence[Sequence[float]]]) -> WorkloadSchedule:
+def _schedule_of_pieces(
+    check: Checker, problem: WorkloadProblem, pieces: Sequence[Sequence[Sequence[Any]]]
+) -> WorkloadSchedule | None:
     offsets: IntArray = np.zeros(len(pieces) + 1, dtype=np.int64)
     np.cumsum([len(mine) for mine in pieces], out=offsets[1:])
     rows = [*chain.from_iterable(pieces)]
     starts, ends, nodes = zip(*rows, strict=True) if rows else ((), (), ())
+    where: dict[str, IntArray] = {}
+    if str in {*map(type, nodes)}:
+        names = np.repeat(np.array([*problem.jobs.names], dtype=object), np.diff(offsets)).tolist()
+        said = [(f"job {show(name)}", size) for name, size in zip(names, nodes, strict=True)]
+        counts, where = placed(check, problem, said)
+        nodes = tuple(counts)
+        if check.faults:
+            return None
     return WorkloadSchedule(
         offsets,
         np.array(starts, dtype=np.float64),
         np.array(ends, dtype=np.float64),
         np.array(nodes, dtype=np.int64),
+        **where,
     )
 
 
@@ -582,10 +666,10 @@ def _sound_jobs(items: Any, _problem: WorkloadProblem) -> list[Document] | None:
     if set(map(type, rows)) - {list} or set(map(len, rows)) - {3}:
         return None
     starts, ends, nodes = zip(*rows, strict=True) if rows else ((), (), ())
-    if set(map(type, starts + ends)) - {int, float} or set(map(type, nodes)) - {int}:
+    if set(map(type, starts + ends)) - {int, float} or set(map(type, nodes)) - {int, str}:
         return None
     are_in_range = all(-MAX_INTEGER <= time <= MAX_INTEGER for time in starts + ends) and all(
-        0 <= size <= MAX_INTEGER for size in nodes
+        type(size) is str or 0 <= size <= MAX_INTEGER for size in nodes
     )
     return list(items) if are_in_range else None
 
@@ -595,7 +679,10 @@ def schedule_values(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Doc
     if len(schedule.offsets) != len(problem.jobs) + 1:
         raise InvalidAnswer(f"{len(schedule.offsets) - 1} scheduled jobs for {len(problem.jobs)} submitted")
     starts, ends = plain_numbers(schedule.starts), plain_numbers(schedule.ends)
-    rows = [[*row] for row in zip(starts, ends, schedule.nodes.tolist(), strict=True)]
+    nodes: list[Any] = schedule.nodes.tolist()
+    if schedule.place_nodes is not None:
+        nodes = [where or count for where, count in zip(places_texts(schedule), nodes, strict=True)]
+    rows = [[*row] for row in zip(starts, ends, nodes, strict=True)]
     bounds = schedule.offsets.tolist()
     return {
         "jobs": [

@@ -23,7 +23,6 @@ from allocsolve.families import TableFormat
 from allocsolve.instances.formats.files import show
 from allocsolve.judge.workload.tolerance import TIME_TOLERANCE_S
 from allocsolve.model.job_kinds import job_kind
-from allocsolve.model.packed_machine import packed_machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -332,9 +331,9 @@ def start_reasons(problem: WorkloadProblem, schedule: WorkloadSchedule) -> list[
     starts later. The first such job is the head that it was backfilled past. Who was not eligible on its
     submission is no head here. O(n log n).
     """
-    starts, machine = schedule.first_starts, packed_machine(problem)
-    submit, release = problem.jobs.packed.submit, machine.release
-    queue = np.argsort(machine.order, kind="stable")
+    starts, submit, asked = schedule.first_starts, problem.jobs.packed.submit, problem.jobs.requirements
+    release = asked.release(submit)
+    queue = np.argsort(submit - asked.boost if len(asked.boost) else submit, kind="stable")
     # The first job of the queue that starts after an instant: the latest starts so far never fall.
     in_queue = np.where(release > submit, -np.inf, starts)[queue]
     latest = np.fmax.accumulate(in_queue) if len(queue) else starts

@@ -23,11 +23,18 @@ from allocsolve.instances.formats.own.workload_machine import (
     machine_columns,
     machine_of_rows,
 )
+from allocsolve.instances.formats.own.workload_places import (
+    EACH,
+    place_columns,
+    places_of_rows,
+    places_texts,
+)
 from allocsolve.instances.formats.simulators.foreign import Unheld, elastic_kinds, pieces_within
 from allocsolve.judge.workload.tolerance import TIME_TOLERANCE_S
 from allocsolve.model import ALL_SIZES, AMDAHL, MAX_INTEGER, POWER, SPEEDUP_TABLE, Overhead
 from allocsolve.model.columns import plain
 from allocsolve.model.job_kinds import job_kind, size_set
+from allocsolve.model.places import SHAPE_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,6 +153,7 @@ _PLAIN: Final = (
     *("submit", "nodes", "runtime"),
     *("limit", "user", "weight", "min_nodes", "max_nodes", "kind", "points", "size_set"),
     *REQUIREMENT_FIELDS[1:],
+    *(field for field in SHAPE_FIELDS if field != "each"),
 )
 
 
@@ -160,7 +168,7 @@ def _problem_fields(rows: Rows) -> Document:
         job["name"] = f"j{row}" if names[row] is None else names[row]
         speedup = {name: cells[row] for name, cells in laws.items() if cells[row] is not None}
         jobs.append({**job, "speedup": speedup} if speedup else job)
-    machine = machine_of_rows(rows, jobs)
+    machine = machine_of_rows(rows, jobs) | places_of_rows(rows, jobs)
     return {"num_nodes": rows.constant("num_nodes", None), "jobs": jobs, **machine}
 
 
@@ -205,7 +213,7 @@ def _problem_columns(problem: WorkloadProblem) -> dict[str, Any]:
         columns["points"] = packed.points
     if (packed.size_step != ALL_SIZES).any():
         columns["size_set"] = _texts(tuple(map(size_set, packed.size_step.tolist())))
-    columns |= machine_columns(problem)
+    columns |= machine_columns(problem) | place_columns(problem)
     return {**columns, "num_nodes": np.full(count, problem.num_nodes, dtype=np.int64)}
 
 
@@ -215,7 +223,7 @@ def _texts(values: tuple[str | int | None, ...]) -> np.ndarray[Any, Any]:
 
 def _schedule_fields(rows: Rows, problem: WorkloadProblem) -> Document:
     del problem
-    starts, ends, nodes = (rows.column(name) for name in ("start", "end", "nodes"))
+    starts, ends, nodes, places = (rows.column(name) for name in ("start", "end", "nodes", "places"))
     index: dict[Any, int] = {}
     pieces: list[list[list[Any]]] = []
     for row, name in enumerate(rows.column("job")):
@@ -224,7 +232,7 @@ def _schedule_fields(rows: Rows, problem: WorkloadProblem) -> Document:
             rows.comes_from(f"jobs[{idx}]", row)
             pieces.append([])
         rows.comes_from(f"jobs[{idx}].pieces[{len(pieces[idx])}]", row)
-        pieces[idx].append([starts[row], ends[row], nodes[row]])
+        pieces[idx].append([starts[row], ends[row], nodes[row] if places[row] is None else places[row]])
     return {"jobs": [{"name": name, "pieces": pieces[idx]} for name, idx in index.items()]}
 
 
@@ -236,21 +244,22 @@ def _schedule_columns(problem: WorkloadProblem, schedule: WorkloadSchedule) -> d
         "start": schedule.starts,
         "end": schedule.ends,
         "nodes": schedule.nodes,
+        **({} if schedule.place_nodes is None else {"places": _texts(tuple(places_texts(schedule)))}),
     }
 
 
 PROBLEM_TABLE: Final = TableFormat(
     required=("submit", "nodes", "runtime", "num_nodes"),
-    optional=("job", *_PLAIN[3:], "amdahl", "power", "overhead"),
-    texts=("job", "user", "kind", "partition"),
-    beginnings=(NEED, NUMBER),
+    optional=("job", *_PLAIN[3:], "amdahl", "power", "overhead", "node_types"),
+    texts=("job", "user", "kind", "partition", "types", "node_types"),
+    beginnings=(NEED, NUMBER, EACH),
     fields=_problem_fields,
     columns=_problem_columns,
 )
 SCHEDULE_TABLE: Final = TableFormat(
     required=("job", "start", "end", "nodes"),
-    optional=(),
-    texts=("job",),
+    optional=("places",),
+    texts=("job", "places"),
     fields=_schedule_fields,
     columns=_schedule_columns,
 )

@@ -1,0 +1,197 @@
+"""Queue policies where nodes are places: on which nodes jobs start, and what kernels take of both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from allocsolve.errors import UnsupportedProblem
+from allocsolve.heuristics.workload._kernels_node_choices import Choice, Numbers, Places, Shape
+from allocsolve.heuristics.workload._kernels_place_plans import (
+    Cursor,
+    PlanNumbers,
+    Plans,
+    Reservation,
+    run_on_places,
+)
+from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS, FIRST_FIT, RESERVING, SLURM
+from allocsolve.kernels.heap import Entry
+from allocsolve.kernels.records import record, records
+from allocsolve.model import WorkloadSchedule, frozen, packed_places
+from allocsolve.simulation.kernels import initial_state
+from allocsolve.simulation.outcome import Simulation, log_of
+
+if TYPE_CHECKING:
+    from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
+    from allocsolve.model import BoolArray, FloatArray, IntArray, PackedPlaces, WorkloadProblem
+
+#: On which nodes a job starts, where nodes are places; on a machine of equal nodes that are counted it
+#: changes nothing.
+#:
+#: All rules take nodes with room of the least weight first, and of those with equal keys the first by id. A
+#: key is worked out from what is free before the job starts; of a node let f be what is free of a resource, h
+#: what it has, e what a chunk of the job takes, and l what the largest node of the machine has. Keys that
+#: differ by less than 1e-9 are equal.
+#:
+#: ``first``: by id. ``best-fit``: least sum of (f - e) / l over the resources, as the baseline of FGD.
+#: ``slurm``: Slurm's default (``_eval_nodes_consec``): of the runs of nodes with room that have consecutive
+#: ids and one weight, the first that is enough and has the fewest free processors; else all of the run with
+#: most of them, and so on. Where one more node is enough, it is that of the run with the fewest free
+#: processors. Memory and GPUs are not compared. ``least-loaded``: largest f / h of processors (``CR_LLN``).
+#: ``most-allocated``: largest mean of (h - f + e) / h over processors and memory (Kubernetes'
+#: ``MostAllocated``, not cut to whole numbers). ``dot``: least sum of f e / l^2 over the resources, as the
+#: baseline of FGD. ``fgd``: least growth of the expected fragments of GPUs (Weng et al., USENIX ATC 2023):
+#: the free GPUs of a node count with the share of the typical jobs that do not fit there. Typical are the
+#: commonest pairs of what a chunk takes and the types it may use that make up 95 % of the jobs.
+#: ``fgd-scores``: the same as the artefact has it: typical jobs that ask for no GPU count all that is free as
+#: a fragment, and the score is the whole part of 100 / (1 + exp(growth)), the largest first, so that many
+#: nodes are equal.
+#:
+#: Processors are ``cpus``, memory is ``mem`` and GPUs are ``gpus``; where no node has such a resource, they
+#: are the first, none, and the last resource.
+NodeChoice: TypeAlias = Literal[
+    "first", "best-fit", "slurm", "least-loaded", "most-allocated", "dot", "fgd", "fgd-scores"
+]
+
+#: All choices, the default first.
+NODE_CHOICES: tuple[NodeChoice, ...] = get_args(NodeChoice)
+
+#: The share of the jobs that typical ones make up, and the largest sum of rooms, in chunks.
+_TYPICAL: Final = 0.95
+_MOST_ROOM: Final = 2**62
+
+#: How many jobs may have reservations at once: a call takes some 10 s if so many have.
+MOST_PLANNED: Final = 2000
+
+
+def simulate_on_places(
+    problem: WorkloadProblem, rule: QueueRule, estimates: Estimates, choice: NodeChoice, *, coalesce: bool
+) -> Simulation:
+    """Run a workload to its end, with the reasons of all starts.
+
+    O(queue) for each event, and O(nodes x resources + nodes of the job x shapes of jobs in the queue) for
+    each start; with reservations of several jobs O(reservations x (nodes + what is held)) for each of them.
+    `UnsupportedProblem` if the policy is not made for places, or there are counted resources.
+    """
+    if rule.kind not in {FCFS, FIRST_FIT, EASY, RESERVING, SLURM}:
+        raise UnsupportedProblem("the tool that like= names knows no nodes that are places (node_types)")
+    if problem.resources:
+        raise UnsupportedProblem("counted resources beside nodes that are places are not taken into account")
+    packed, asked = problem.jobs.packed, problem.jobs.requirements
+    jobs = packed._replace(submit=packed.submit - asked.boost) if len(asked.boost) else packed
+    state = initial_state(
+        problem.num_nodes, asked.release(packed.submit), ordered=rule.kind not in {FCFS, FIRST_FIT}
+    )
+    given = packed_places(problem)
+    if given.chunks.max(initial=0) > _MOST_ROOM // problem.num_nodes:
+        raise UnsupportedProblem(f"a job has {given.chunks.max()} chunks: room for them cannot be counted")
+    if not given.names:  # kernels find a resource, of which there is nothing
+        has, each = (np.zeros((len(rows), 1), dtype=np.int64) for rows in (given.has, given.each))
+        given = given._replace(names=("",), has=has, each=each)
+    planned = 0
+    if rule.kind in {RESERVING, SLURM}:
+        planned = min(len(problem.jobs), rule.passes.max_jobs if rule.kind == SLURM else rule.reservations)
+        if planned > MOST_PLANNED and rule.kind == RESERVING:
+            msg = f"reservations of {planned} jobs: on nodes that are places {MOST_PLANNED} at most"
+            raise UnsupportedProblem(msg)
+    places = new_places(given, planned)
+    plans = _new_plans(places, planned) if planned else None
+    chosen = choice_of(given, choice)
+    run_on_places(jobs, state, estimates, rule, coalesce, places, chosen, packed.submit, plans)
+    schedule = WorkloadSchedule.on_places(problem, state.job["start"], *pieces_of(places))
+    return Simulation(schedule, log_of(state))
+
+
+def new_places(given: PackedPlaces, planned: int = 0) -> Places:
+    """Return nodes on which nobody is, for kernels, with room for so many reservations; none: for one."""
+    nodes, num_jobs = len(given.type_of_node), len(given.shape)
+    weight = given.weight[given.type_of_node]
+    by_weight = np.argsort(weight, kind="stable")
+    levels = np.flatnonzero(np.diff(weight[by_weight], prepend=-1, append=-1))
+    level = np.empty(nodes, dtype=np.int64)
+    level[by_weight] = np.repeat(np.arange(len(levels) - 1), np.diff(levels))
+    # At most one piece for each chunk, and on each node; untouched pages cost nothing.
+    most = int(np.minimum(given.chunks, nodes)[given.shape].sum())
+    numbers = record(Numbers)
+    numbers["used"] = 2 * min(most, planned * nodes)  # before that, reservations are tried in two halves
+    most += int(numbers["used"]) + nodes
+    shapes = records(
+        Shape,
+        len(given.chunks),
+        chunks=given.chunks,
+        least_nodes=given.least_nodes,
+        exclusive=given.exclusive,
+    )
+    return Places(
+        *(given.has, given.type_of_node, given.each, given.most, given.shape),
+        by_weight=frozen(by_weight),
+        levels=frozen(levels),
+        level=frozen(level),
+        shapes=shapes,
+        numbers=numbers,
+        waiting=np.zeros(len(given.chunks), dtype=np.int64),
+        free=np.tile(given.has[given.type_of_node], (3 if planned else 2, 1, 1)),
+        occupants=np.zeros((3 if planned else 2, nodes), dtype=np.int64),
+        room=np.zeros(nodes, dtype=np.int64),
+        heap=records(Entry, nodes),
+        heap_places=np.zeros(0, dtype=np.int64),
+        first=np.zeros(num_jobs, dtype=np.int64),
+        pieces=np.zeros(num_jobs, dtype=np.int64),
+        node=np.empty(most, dtype=np.int64),
+        chunks=np.empty(most, dtype=np.int64),
+    )
+
+
+def _new_plans(places: Places, count: int) -> Plans:
+    """Return a plan without reservations, with room for so many, for kernels."""
+    shapes = len(places.shapes)
+    return Plans(
+        *(record(PlanNumbers), records(Reservation, count), record(Cursor), record(Cursor)),
+        by_begin=np.zeros(count, dtype=np.int64),
+        by_end=np.zeros(count, dtype=np.int64),
+        failed=np.zeros(shapes, dtype=np.int64),
+        seconds=np.zeros(shapes),
+        halves=np.array([0, places.numbers["used"] // 2]),
+    )
+
+
+def choice_of(given: PackedPlaces, choice: NodeChoice) -> Choice:
+    """Return a rule of choice for kernels."""
+    place = {name: idx for idx, name in enumerate(given.names)}
+    return Choice(
+        NODE_CHOICES.index(choice),
+        place.get("cpus", 0),
+        place.get("mem", -1),
+        place.get("gpus", len(place) - 1),
+        frozen(given.has.max(axis=0).astype(np.float64)),
+        *_typical(given),
+    )
+
+
+def _typical(given: PackedPlaces) -> tuple[IntArray, BoolArray, FloatArray]:
+    """Return what typical jobs take, where they may run, and their shares; the commonest first.
+
+    Of equally many, those come first that take less of the first resource in which they differ; then those
+    that may run anywhere; then those that may not run on the last type of node in which they differ.
+    """
+    resources = len(given.names)
+    rows = np.column_stack([given.each, ~given.allowed.all(axis=1), given.allowed[:, ::-1]])
+    jobs = np.bincount(given.shape, minlength=len(rows))
+    kinds, kind = np.unique(rows, axis=0, return_inverse=True)
+    counts = np.bincount(kind.reshape(-1), weights=jobs, minlength=len(kinds))
+    order = np.argsort(-counts, kind="stable")
+    order = order[: np.searchsorted(np.cumsum(counts[order]), _TYPICAL * counts.sum()) + 1]
+    each, allowed = kinds[order, :resources], kinds[order, :resources:-1].astype(np.bool_)
+    share = counts[order] / max(counts[order].sum(), 1)
+    return frozen(np.ascontiguousarray(each)), frozen(np.ascontiguousarray(allowed)), frozen(share)
+
+
+def pieces_of(places: Places) -> tuple[IntArray, IntArray, IntArray]:
+    """Return where jobs have run: job ``j`` at ``offsets[j]:offsets[j + 1]`` of nodes, by id, and chunks."""
+    offsets = np.zeros(len(places.pieces) + 1, dtype=np.int64)
+    np.cumsum(places.pieces, out=offsets[1:])
+    job = np.repeat(np.arange(len(places.pieces)), places.pieces)
+    rows = np.arange(offsets[-1]) - offsets[job] + places.first[job]
+    rows = rows[np.lexsort((places.node[rows], job))]
+    return frozen(offsets), frozen(places.node[rows]), frozen(places.chunks[rows])

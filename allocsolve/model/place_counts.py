@@ -1,0 +1,104 @@
+"""What jobs on nodes that are places need in counts: every schedule on places keeps them.
+
+So a bound on schedules that keep the counts is one on schedules on places.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from allocsolve.model.packed_places import packed_places
+from allocsolve.model.places import SHAPE_FIELDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from allocsolve.model.arrays import BoolArray, IntArray
+    from allocsolve.model.packed_places import PackedPlaces
+    from allocsolve.model.workload import WorkloadProblem
+
+#: Which dual feasible functions there are of each resource: what chunks of more than a half, a third or a
+#: quarter of a node count. Their values are multiples of `_UNIT`-ths of a node.
+_STEPS: Final = (1, 2, 3)
+_UNIT: Final = 840
+
+
+def counted(problem: WorkloadProblem) -> dict[str, Any]:
+    """Return the fields of a problem in counts, see `allocsolve.model.WorkloadProblem.on_counts`."""
+    places, jobs, asked = packed_places(problem), problem.jobs, problem.jobs.requirements
+    without: Mapping[str, None] = dict.fromkeys(SHAPE_FIELDS)
+    whole = places.exclusive & (places.per_node == 1) & ~places.each.any(axis=1) & places.allowed.all(axis=1)
+    if whole.all():
+        return {"jobs": jobs.replace(**without), "node_types": ()}
+    titles = [kind.name for kind in problem.node_types]
+    counts = [count for count in _counts(places, titles) if count[1].any()]
+    loads = [float((amounts[places.shape] * jobs.packed.runtime).sum()) / most for _, amounts, most in counts]
+    scarcest = int(np.argmax(loads)) if counts else -1
+    needs: list[dict[str, int]] = [dict(mine) for mine in asked.needs] or [{} for _ in jobs.names]
+    for idx, pool in enumerate(asked.partitions):
+        if pool is not None:
+            needs[idx][pool] = int(jobs.packed.nodes[idx])
+    nodes, there = np.zeros(len(jobs), dtype=np.int64), 0
+    resources: dict[str, int] = dict(problem.resources)
+    for at, (name, by_shape, most) in enumerate(counts):
+        amounts = by_shape[places.shape]
+        if at == scarcest:
+            nodes, there = amounts, most
+            continue
+        while name in resources:
+            name += "'"  # noqa: PLW2901 - a name that is not taken
+        resources[name] = most
+        for idx in np.flatnonzero(amounts).tolist():
+            needs[idx][name] = int(amounts[idx])
+    # Each job needs some of what is scarcest, as it does of nodes: who needs none gets one of its own.
+    none = nodes == 0
+    columns = {**without, "nodes": np.where(none, 1, nodes), "needs": needs, "partitions": None}
+    fields = {"num_nodes": there + int(none.sum()), "resources": resources, "node_types": ()}
+    return {**fields, "jobs": jobs.replace(**columns)}
+
+
+def _counts(places: PackedPlaces, titles: Sequence[str]) -> Iterator[tuple[str, IntArray, int]]:
+    """Yield what is counted: its name, how much jobs of each shape hold at least, how much there is.
+
+    These are amounts in all and of each type, and dual feasible functions of them. An exclusive job holds at
+    least the nodes that its chunks need where most of them fit, each as large as the smallest that it may
+    use: its chunks may share nodes.
+    """
+    usable, alone = places.most > 0, places.exclusive
+    nodes = np.diff(places.first_node)
+    least = np.maximum(places.least_nodes, -(-places.chunks // np.maximum(places.most.max(axis=1), 1)))
+    only = np.where(usable.sum(axis=1) == 1, usable.argmax(axis=1), -1)
+    if not places.names:
+        yield "nodes held alone", np.where(alone, least, 0), int(nodes.sum())
+    for at, name in enumerate(places.names):
+        has, each = places.has[:, at], places.each[:, at]
+        smallest = np.where(usable, has, has.max()).min(axis=1)
+        total = np.maximum(places.chunks * each, np.where(alone, least * smallest, 0))
+        pools = [(name, total, has @ nodes)]
+        pools += [
+            (f"{name} of {titles[kind]}", np.where(only == kind, total, 0), has[kind] * nodes[kind])
+            for kind in np.unique(only[only >= 0]).tolist()
+        ]
+        for step in _STEPS:
+            share = np.where(alone, least * _UNIT, places.chunks * _shares(each, has, usable, step))
+            pools.append((f"{name} above 1/{step + 1}", share, nodes.sum() * _UNIT))
+        for what, amounts, most in pools:
+            unit = max(1, int(np.gcd.reduce(amounts)))  # the largest in which all amounts are whole
+            yield what, amounts // unit, int(most) // unit
+
+
+def _shares(each: IntArray, has: IntArray, usable: BoolArray, step: int) -> IntArray:
+    """Return the value of a dual feasible function of a chunk of each shape, in `_UNIT`-ths of a node.
+
+    With x the share of the node that a chunk takes, u(x) = x where (step + 1) x is whole, else
+    floor((step + 1) x) / step: the chunks on a node have values of at most 1 in all (Fekete & Schepers, "New
+    classes of fast lower bounds for bin packing problems", Mathematical Programming 91, 2001). Of unlike
+    types it is the least.
+    """
+    scaled, size = (step + 1) * each[:, None], np.maximum(has, 1)[None, :]
+    floor = scaled // size
+    value = np.where(scaled % size == 0, floor * (_UNIT // (step + 1)), floor * (_UNIT // step))
+    least: IntArray = np.where(usable, value, _UNIT).min(axis=1)
+    return least
