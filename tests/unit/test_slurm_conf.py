@@ -11,8 +11,8 @@ from offenders import all_offenders
 
 from allocsolve.errors import FormatError
 from allocsolve.heuristics import SlurmBackfill
-from allocsolve.model.options import Within
-from allocsolve.registry import make_solver, solver_options
+from allocsolve.model import WorkloadProblem
+from allocsolve.registry import make_solver
 from allocsolve.report.logs import SlurmSettings, read_slurm_conf
 
 if TYPE_CHECKING:
@@ -30,24 +30,28 @@ def lines(folder: Path, text: str) -> list[str]:
     return [one.removeprefix(f"{folder / 'slurm.conf'}, ") for one in read(folder, text).remarks]
 
 
-MODELLED = tuple(one.name for one in fields(SlurmBackfill) if one.name.startswith("bf_"))
+#: What slurm.conf(5) says that these options take.
+RANGES = {
+    "bf_interval": (1, 10_800),
+    "bf_window": (1, 43_200),
+    "bf_resolution": (1, 3_600),
+    "bf_max_job_test": (1, 1_000_000),
+}
 
 
 @given(st.data())
 def test_every_modelled_option_is_taken(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    options = solver_options(SlurmBackfill)
-    chosen: dict[str, int] = {}
-    for name in data.draw(st.lists(st.sampled_from(MODELLED), unique=True)):
-        (within,) = (one for one in options[name].hint.__metadata__ if isinstance(one, Within))
-        chosen[name] = data.draw(st.integers(int(within.low), int(within.high)))
+    assert [*RANGES] == [one.name for one in fields(SlurmBackfill) if one.name.startswith("bf_")]
+    names = data.draw(st.lists(st.sampled_from([*RANGES]), unique=True))
+    chosen = {name: data.draw(st.integers(*RANGES[name])) for name in names}
     texts = [
         f"{name.upper() if data.draw(st.booleans()) else name}={value}" for name, value in chosen.items()
     ]
     folder = tmp_path_factory.mktemp("conf")
     made = read(folder, f"SchedulerParameters={','.join(texts)}\n")
-    assert make_solver(made.policy) == SlurmBackfill(**chosen)  # type: ignore[arg-type]  # they are integers
+    assert make_solver(made.policy, WorkloadProblem) == SlurmBackfill(**chosen)  # type: ignore[arg-type]  # they are integers
     assert made.remarks == ()
 
 

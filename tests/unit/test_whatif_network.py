@@ -13,10 +13,9 @@ from whatif_logs import NODES, SECONDS, fixed_work, sacct
 from allocsolve.heuristics import FirstFit, LowestSwitch, SlurmBlock, SlurmTree
 from allocsolve.heuristics.placement.rule import Request
 from allocsolve.instances.generators.examples import random_workload
-from allocsolve.judge import placement_metrics, workload_metrics
+from allocsolve.judge import placement_metrics
 from allocsolve.model import Budget, Placement, PlacementProblem, SwitchTree
 from allocsolve.report import whatif
-from allocsolve.report.logs.findings import Case
 from allocsolve.report.logs.network import Network, mean_hops, replays
 
 if TYPE_CHECKING:
@@ -77,8 +76,7 @@ def test_replays_are_what_the_definitions_say(rule: Rule, seed: int, tree: Switc
     problem = random_workload(seed, 25, tree.num_nodes, load=1.2)
     schedule = FirstFit()(problem, Budget()).answer
     assert schedule is not None
-    case = Case("first-fit", schedule, workload_metrics(problem, schedule))
-    (made,) = replays(Network(tree, (rule,)), problem, [case])
+    (made,) = replays(Network(tree, (rule,)), problem, {"first-fit": schedule})
     expected = slow(tree, rule, problem, schedule)
     assert (made.hops, made.switches, made.held_back) == pytest.approx(expected, nan_ok=True)
     assert made.fewest <= made.switches

@@ -126,8 +126,8 @@ class Inquiry:
         if self.network is not None:
             # A log that does not fit its machine has no nodes for all of its jobs.
             was = None if figures.faults else figures.recorded
-            cases = [case for case in (was, figures.best_policy) if case is not None]
-            figures = replace(figures, replayed=replays(self.network, figures.problem, cases))
+            shown = {case.key: case.schedule for case in (was, figures.best_policy) if case is not None}
+            figures = replace(figures, replayed=replays(self.network, figures.problem, shown))
         return WhatIfAnswer(figures, self.remarks)
 
 

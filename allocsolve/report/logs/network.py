@@ -15,13 +15,12 @@ from allocsolve.report.logs.words import schedule_name
 from allocsolve.report.tables import Table, TableCell, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from allocsolve.heuristics.placement.rule import Rule
     from allocsolve.instances import JobLog
     from allocsolve.instances.formats.files import PathLike
-    from allocsolve.model import BoolArray, FloatArray, IntArray, WorkloadProblem
-    from allocsolve.report.logs.findings import Case
+    from allocsolve.model import BoolArray, FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
 
 
 class Network(NamedTuple):
@@ -60,8 +59,10 @@ def network_of(path: PathLike, log: JobLog, problem: WorkloadProblem) -> Network
     return Network(tree, (SlurmTree(), blocks, LowestSwitch()))
 
 
-def replays(network: Network, problem: WorkloadProblem, cases: Iterable[Case]) -> tuple[Replay, ...]:
-    """Return each schedule under each rule; jobs without run time are left out.
+def replays(
+    network: Network, problem: WorkloadProblem, schedules: Mapping[str, WorkloadSchedule]
+) -> tuple[Replay, ...]:
+    """Return each schedule, by name, under each rule; jobs without run time are left out.
 
     The starts are those of the schedule. A job that a rule would let wait gets the free nodes with the lowest
     ids. *Complexity*: a choice of nodes for each job, schedule and rule.
@@ -72,11 +73,11 @@ def replays(network: Network, problem: WorkloadProblem, cases: Iterable[Case]) -
     leaves = np.sort(np.bincount(tree.switch, minlength=tree.num_switches))[::-1]
     fewest = float((np.searchsorted(np.cumsum(leaves), sizes) + 1).mean()) if len(ran) else np.nan
     made = []
-    for case in cases:
-        starts, ends = case.schedule.first_starts[ran], case.schedule.last_ends[ran]
+    for name, schedule in schedules.items():
+        starts, ends = schedule.first_starts[ran], schedule.last_ends[ran]
         for rule in network.rules:
             hops, switches, held_back = _replay(rule, tree, starts, ends, sizes)
-            made.append(Replay(case.key, rule.name, hops, switches, fewest, held_back))
+            made.append(Replay(name, rule.name, hops, switches, fewest, held_back))
     return tuple(made)
 
 
