@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve import Budget
-from allocsolve.heuristics import Conservative, Easy, SlurmBackfill
 from allocsolve.instances import log_problem, read_swf_log
 from allocsolve.judge import certified_bound, workload_violations
 from allocsolve.registry import make_solver
@@ -34,21 +33,26 @@ KNOBS = {
 WEEK_S = 7 * 86_400
 
 
-def settings() -> dict[str, SlurmBackfill | Easy | Conservative]:
-    """Return the settings by name, the default first."""
-    made: dict[str, SlurmBackfill | Easy | Conservative] = {"Slurm's defaults": SlurmBackfill()}
-    for knob, values in KNOBS.items():
-        made |= {f"{knob}={value}": SlurmBackfill(**{knob: value}) for value in values}
-    shortest = SlurmBackfill(order="shortest-estimate")
-    return made | {"shortest limit first": shortest, "EASY": Easy(), "conservative": Conservative()}
+def settings() -> dict[str, str]:
+    """Return the policies by what their rows are called, the default first."""
+    slurm = "slurm-backfill"
+    knobs = [f"{knob}={value}" for knob, values in KNOBS.items() for value in values]
+    return {
+        "Slurm's defaults": slurm,
+        **{knob: f"{slurm}({knob})" for knob in knobs},
+        "shortest limit first": f"{slurm}(order=shortest-estimate)",
+        "EASY": "easy",
+        "conservative": "conservative",
+    }
 
 
-def waits(problem: WorkloadProblem, policy: SlurmBackfill | Easy | Conservative) -> FloatArray:
+def waits(problem: WorkloadProblem, policy: str) -> FloatArray:
     """Return how long each job waits, in seconds; the judge has seen the schedule."""
-    schedule = policy(problem, Budget()).answer
+    schedule = make_solver(policy, problem)(problem, Budget()).answer
     assert schedule is not None
     assert not workload_violations(problem, schedule)
-    return schedule.first_starts - problem.jobs.packed.submit
+    mine: FloatArray = schedule.first_starts - problem.jobs.packed.submit
+    return mine
 
 
 def change_interval(before: FloatArray, after: FloatArray, weeks: IntArray, draws: int = 2000) -> FloatArray:
@@ -65,6 +69,7 @@ def bound_and_best(problem: WorkloadProblem, seconds: float) -> tuple[float, flo
     """Return what no mean wait is below, and the best that is known with hindsight, in seconds."""
     result = make_solver("prices", problem, "wait")(problem, Budget(seconds=seconds))
     assert result.answer is not None
+    assert result.certificate is not None
     assert not workload_violations(problem, result.answer)
     best = result.answer.first_starts - problem.jobs.packed.submit
     return float(np.max(certified_bound(problem, result.certificate, ("wait",)))), float(best.mean())

@@ -29,7 +29,7 @@ work = pytest.fixture(scope="module", autouse=True)(fixed_work)
 TREES = (
     SwitchTree.regular((2, 2, 4)),
     SwitchTree.regular((4, 4), (1, 4)),
-    SwitchTree([-1, -1], [0] * 6 + [1] * 10),
+    SwitchTree(np.array([-1, -1]), np.repeat([0, 1], [6, 10])),
 )
 RULES = (SlurmTree(), SlurmBlock(), LowestSwitch())
 TOPOLOGY = (
@@ -94,8 +94,8 @@ def test_the_command_shows_the_network_and_the_policy_of_slurm(tmp_path: Path, c
     log.write_text(sacct(limits=True))
     network.write_text(TOPOLOGY)
     conf.write_text("SchedulerParameters=bf_interval=600,bf_continue\n")
-    argv = ("whatif", log, "--nodes", NODES, *SECONDS, "--policy", "easy", "--topology", network)
-    argv += ("--slurm-conf", conf, "--out", tmp_path / "page.html")
+    asked = ("--policy", "easy", "--topology", network, "--slurm-conf", conf)
+    argv = ("whatif", log, "--nodes", NODES, *SECONDS, *asked, "--out", tmp_path / "page.html")
     told = run_json(capsys, *argv)
     assert [*told["schedules"]] == ["easy", "slurm-backfill(bf_interval=600)", "prices"]
     remark = f"{conf}, line 1: bf_continue is not modelled: passes take no time here"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from allocsolve import bench
 from allocsolve.bench.runs.tasks import again
 from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.heuristics.workload.policies import QUEUE_ORDERS
 from allocsolve.instances import LogFields, log_format, log_problem, read_table_log
 from allocsolve.instances.formats.logs.lines import read_text
 from allocsolve.instances.formats.logs.no_logs import is_problem
@@ -23,7 +24,7 @@ from allocsolve.report.logs.outlooks import outlook_sentences, split_means
 from allocsolve.report.logs.page import cautions, headlines, whatif_page
 from allocsolve.report.logs.questions import EXACT, classes_of, order_policy, questions
 from allocsolve.report.logs.slurm_conf import read_slurm_conf
-from allocsolve.report.logs.words import ORDER_NAMES, POLICIES, plain
+from allocsolve.report.logs.words import POLICIES, plain
 from allocsolve.report.plain import plain as as_json
 
 if TYPE_CHECKING:
@@ -210,8 +211,9 @@ def inquire(
         configured, told = read_slurm_conf(slurm_conf)
         policies = (*policies, configured)
     policies = tuple(dict.fromkeys(policies))
-    orders = (*orders, *(one for one in ORDER_NAMES if order_policy(one) in policies and one not in orders))
-    limits = (*limits, *(["actual"] if EXACT in policies and "actual" not in limits else []))
+    orders = (*orders, *(one for one in QUEUE_ORDERS if order_policy(one) in policies and one not in orders))
+    if EXACT in policies and "actual" not in limits:
+        limits = (*limits, "actual")
     if is_problem(read_text(log, lambda text: text.head)[0]):
         of_logs: dict[str, object] = {"format": format, "time_unit": time_unit, "events": events}
         of_logs |= {"resources": resources, "partitions": partitions}
