@@ -253,7 +253,7 @@ check q.json b.json
 solvers noX
 import log.swf --from-job 2 --num-jobs 3 --out o.json --nodes 9 --unit nodes --limits keep --origin header
 import log.txt --nodes 9 --timezone Europe/Berlin --warm-up 5 --recorded t.csv --out o.json
-generate klein2011 --count 2 --seed 1 --apps 2-3 --steps 1-2 --out d
+generate klein2011 --count 2 --seed 1 --num-jobs 2-3 --steps 1-2 --out d
 generate klein2011 --count 1 --seed 1 --job-nodes 1-5 --nodes 9 --out d
 generate occupancy --machine 4x3 --busy 0.3 --size 3 --count 1 --seed 1 --out d
 generate churn --machine 4x3 --wrap all --busy .3 --size 3 --allocator growth --job-nodes 1-3 --out d

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 #: Command lines without the name of the program. A line is for the page of the command that it begins with.
 EXAMPLES: Final = """
 generate klein2011 --out problems
-generate klein2011 --apps 3 --steps 1-4 --count 2 --seed 1 --out problems
+generate klein2011 --num-jobs 3 --steps 1-4 --count 2 --seed 1 --out problems
 generate klein2011 --nodes 64 --job-nodes 1-48 --out wide
 generate lublin1999 --num-jobs 100 --nodes 64 --out workloads
 generate lublin1999 --num-jobs 100 --nodes 64 --kind batch --out batch
@@ -56,7 +56,7 @@ convert workloads/lublin1999-s0-0000.json trace.json --format perfetto --solutio
 convert cluster.swf cluster.json
 whatif jobs.txt --nodes 64 --seconds 1
 whatif jobs.txt --nodes 64,72 --by user --policy easy --seconds 1 --out jobs.html
-whatif cluster.swf --order submit,shortest-estimate --seconds 1 --out cluster.prom
+whatif cluster.swf --policy 'easy,easy(order=shortest-estimate)' --seconds 1 --out cluster.prom
 when queue.txt --log jobs.txt --nodes 64
 when queue.txt --nodes 64 --closed 2026-11-08T08:00+8h
 when queue.txt --nodes 64 --job nodes=16,limit=4:00:00

@@ -20,6 +20,20 @@ def _widths(value: str) -> str | None:
     return "--job-nodes {}" if "-" in value[1:] else None
 
 
+#: What `whatif` compared beside what it was asked for.
+_USUAL: Final = "fcfs,first-fit,easy,conservative"
+
+
+def _orders(value: str) -> str:
+    orders = [order.strip() for order in value.split(",")]
+    asked = (f"easy(order={order})" for order in orders if order not in {"submit", "submission"})
+    return ",".join(["--policy " + _USUAL, *asked])
+
+
+def _estimates(value: str) -> str:
+    return f"--policy {_USUAL}" + ",easy(estimate=actual)" * ("actual" in value)
+
+
 #: By command, or by two words: old options, and what they are now; {} is the value, and an option without one
 #: takes none. A function returns that for a value; None if the option with this value is not an old one.
 _OPTIONS: Final[Mapping[str, Mapping[str, str | Callable[[str], str | None]]]] = {
@@ -31,7 +45,13 @@ _OPTIONS: Final[Mapping[str, Mapping[str, str | Callable[[str], str | None]]]] =
         "--export": "--out {}",
     },
     "score": {"--set": _setting, "--answers": "--solution {}", "--retry-failed": "--rerun failed"},
-    "whatif": {"--policies": "--policy {}", "--limits": "--estimates {}", "--prometheus": "--out {}"},
+    "whatif": {
+        "--policies": "--policy {}",
+        "--limits": _estimates,
+        "--estimates": _estimates,
+        "--order": _orders,
+        "--prometheus": "--out {}",
+    },
     "when": {"--new": "--job {}"},
     "evaluate": {"--logs": "--log {}", "--jobs": "--num-jobs {}", "--windows": "--count {}"},
     "place": {"--segment-level": "--segment ,{}"},
@@ -62,6 +82,7 @@ _OPTIONS: Final[Mapping[str, Mapping[str, str | Callable[[str], str | None]]]] =
     },
     "library": {"--solver": "--solvers {}"},
     "generate": {
+        "--apps": "--num-jobs {}",
         "--num-nodes": "--nodes {}",
         "--nodes": _widths,
         "--jobs": "--num-jobs {}",

@@ -20,6 +20,7 @@ _OPTIONS: Final = {
     "nodes": "job_nodes",
     "peak": "job_nodes",
     "num_jobs": "num_jobs",
+    "num_apps": "num_jobs",
     "runtime": "duration",
     "model": "kind",
     "stream": "kind",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allocsolve import bench
@@ -16,12 +17,11 @@ from allocsolve.instances.formats.files import replace_file
 from allocsolve.instances.formats.logs.log import UNITS
 from allocsolve.registry.table import registered_names
 from allocsolve.report import logs as report
-from allocsolve.report.logs.questions import LIMIT_SOURCES, SPLITS
-from allocsolve.report.logs.words import ORDER_NAMES, POLICIES
+from allocsolve.report.logs.questions import SPLITS
+from allocsolve.report.logs.words import POLICIES
 
 if TYPE_CHECKING:
     import argparse
-    from pathlib import Path
 
     from allocsolve.report.logs import WhatIf
     from allocsolve.report.tables import Table
@@ -49,24 +49,28 @@ def add_whatif(parser: argparse.ArgumentParser) -> None:
     opt.add_timezone(log, "times, days and weeks")
     opt.add_time_unit(log)
     asked = parser.add_argument_group("questions")
-    help_text = "policies to compare, by name, with options or without (default: %(default)s)"
-    asked.add_argument(
-        "--policy", type=_policies, default=",".join(POLICIES), metavar="NAME,...", help=help_text
+    help_text = (
+        "policies to compare, by name, with options or without, such as 'slurm-backfill(bf_interval=60)' or "
+        f"'easy(order=shortest-estimate)'; may be given several times (default: {','.join(POLICIES)})"
     )
+    asked.add_argument(
+        "--policy", type=_policies, action="extend", default=[], metavar="NAME,...", help=help_text
+    )
+    help_text = "compare the policy of this slurm.conf, or of what scontrol show config printed, too"
+    asked.add_argument("--slurm-conf", type=Path, metavar="FILE", help=help_text)
+    help_text = (
+        "replay what was and the best policy on the network of this topology.conf: hops and switches by rule"
+    )
+    asked.add_argument("--topology", type=Path, metavar="FILE", help=help_text)
     help_text = (
         "what if these shares of the jobs could change their size while they run, in per cent, such as 20,100"
     )
     asked.add_argument("--malleable", type=opt.percentages, default=(), metavar="PERCENT,...", help=help_text)
-    help_text = "what if EASY backfilling took the queue in these orders, such as submit,shortest-estimate"
-    asked.add_argument("--order", type=opt.distinct(_order), default=(), metavar="ORDER,...", help=help_text)
     help_text = (
         "what if the machine were closed for a time, such as 2022-11-08T08:00+8h, or a part of it: "
         "2022-11-08/2022-11-09,nodes=50; each window that is given is a question of its own"
     )
     asked.add_argument("--closed", action="append", default=[], metavar="WINDOW", help=help_text)
-    help_text = "what if policies planned with these run times: given,actual"
-    limits = opt.distinct(opt.one_of("source of estimates", LIMIT_SOURCES))
-    asked.add_argument("--estimates", type=limits, default=(), metavar="given,actual", help=help_text)
     help_text = "what if these partitions were one pool, such as std,long; needs --partitions"
     asked.add_argument(
         "--merge", type=opt.distinct(str), action="append", default=[], metavar="P,Q,...", help=help_text
@@ -93,26 +97,11 @@ def _policies(text: str) -> list[str]:
     return opt.solvers_of("policy", text, heuristics)
 
 
-def _order(text: str) -> str:
-    """Read an order of the queue; that of submission has a short name, too."""
-    return opt.one_of("order", tuple(ORDER_NAMES))("submission" if text == "submit" else text)
-
-
 #: Options of the command that are what `report.logs.inquire` takes, by the same name.
 _ASKED = (
-    *(
-        "unit",
-        "format",
-        "timezone",
-        "time_unit",
-        "node_types",
-        "node_list",
-        "resources",
-        "partitions",
-        "eligible",
-        "priority_age",
-    ),
-    *("events", "malleable", "closed", "by", "seconds", "workers"),
+    *("unit", "format", "timezone", "time_unit", "node_types", "node_list", "resources", "partitions"),
+    *("eligible", "priority_age", "events", "slurm_conf", "topology", "malleable", "closed", "by"),
+    *("seconds", "workers"),
 )
 
 
@@ -123,9 +112,7 @@ def whatif(args: argparse.Namespace) -> int:
         inquiry = report.inquire(
             args.log,
             nodes=args.nodes,
-            policies=args.policy,
-            orders=args.order,
-            limits=args.estimates,
+            policies=args.policy or POLICIES,
             merged=args.merge,
             **{name: getattr(args, name) for name in _ASKED},
         )
@@ -170,7 +157,8 @@ def _outputs(args: argparse.Namespace) -> tuple[Path | None, Path | None, Path |
     if out is not None:
         check_writable(out)  # a folder has no suffix that could be replaced
         rows = out.with_suffix(".sqlite")
-    check_outputs(out, rows, prometheus, inputs=[args.log], force=True)
+    inputs = [path for path in (args.log, args.slurm_conf, args.topology) if path is not None]
+    check_outputs(out, rows, prometheus, inputs=inputs, force=True)
     if out is not None and rows is not None:
         # A page beside its records is one of this command: that is how an interrupted one goes on.
         check_absent(out, force=args.force or rows.is_file())
@@ -192,6 +180,8 @@ def _show(figures: WhatIf) -> None:
     say(f"{figures.log.source}: {report.subject(figures)}", *report.cautions(figures), "")
     if figures.cases:
         _print(report.cases_table(figures))
+    if figures.replayed:
+        _print(report.network_table(figures.replayed))
     if figures.elastic:
         _print(report.elastic_table(figures))
     say(*map(report.plain, report.headlines(figures)), "")

@@ -56,7 +56,12 @@ _ASKED_S = 90.0
 def test_sizes_orders_and_a_window(benchmark: BenchmarkFixture, traces: Path, tmp_path: Path) -> None:
     log = trace(traces, "KTH-SP2-1996-2.1-cln.swf.gz")
     argv = [sys.executable, "-m", "allocsolve", "whatif", str(log), "--nodes", "95,100,105", "--workers", "2"]
-    argv += ["--order", "submit,shortest-estimate", "--closed", "1997-01-10T08:00+8h"]
+    argv += [
+        "--policy",
+        "fcfs,first-fit,easy,conservative,easy(order=shortest-estimate)",
+        "--closed",
+        "1997-01-10T08:00+8h",
+    ]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
     def command() -> str:

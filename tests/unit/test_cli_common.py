@@ -27,6 +27,7 @@ from whatif_logs import sacct
 import allocsolve
 from allocsolve.cli import main, output, solvers as solver_commands
 from allocsolve.cli.examples import EXAMPLES
+from allocsolve.cli.old_names import translated
 from allocsolve.cli.parser import GROUPS as GROUPS_OF_COMMANDS, make_parser
 from allocsolve.errors import SolverUnavailable
 from allocsolve.families import family_named
@@ -107,7 +108,12 @@ def test_the_examples_of_all_pages_run(
 def test_old_names_go_on_and_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.chdir(tmp_path)
     for line, *old in (
-        ("generate klein2011 --num-nodes 64 --nodes 1-48 --apps 3 --out p", "--num-nodes", "--nodes"),
+        (
+            "generate klein2011 --num-nodes 64 --nodes 1-48 --apps 3 --out p",
+            "--num-nodes",
+            "--nodes",
+            "--apps",
+        ),
         ("generate occupancy --shape 4x4 --torus --busy 0.4 --size 4 --out m", "--shape", "--torus"),
         ("solve --solver mc1x1 m/occupancy-s0-0000.json --hosts hosts.txt", "--hosts"),
         ("generate lublin1999 --jobs 9 --num-nodes 32 --out w", "--num-nodes", "--jobs"),
@@ -128,6 +134,17 @@ def test_old_names_go_on_and_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     refusal = refused(capsys, "score", "x", "--solver", "noX")
     assert refusal.startswith("allocsolve: error: unknown option '--solver'; did you mean --solvers ")
+
+
+def test_old_questions_of_whatif_are_policies() -> None:
+    usual = "fcfs,first-fit,easy,conservative"
+    made = translated(
+        ["whatif", "x.swf", "--order", "submit,smallest", "--estimates=given,actual", "--by", "user"]
+    )
+    orders, exact = f"{usual},easy(order=smallest)", f"{usual},easy(estimate=actual)"
+    assert made.words == ["whatif", "x.swf", "--policy", orders, "--policy", exact, "--by", "user"]
+    assert made.lines[0] == f"--order is now --policy {orders}; the old name goes with version 0.4"
+    assert translated(["whatif", "--limits", "given"]).words == ["whatif", "--policy", usual]
 
 
 @pytest.fixture

@@ -139,7 +139,7 @@ BAD: list[tuple[str, ...]] = [
     ("library improve towns --solvers noX", "unknown solver of these instances 'noX'"),
     ("library check", "check", "verify"),
     ("generate klein2011 --count 2", "--out"),
-    (f"{KLEIN} --apps 20-15", "--apps", "20-15"),
+    (f"{KLEIN} --num-jobs 20-15", "--num-jobs", "20-15"),
     (f"{KLEIN} --steps 0", "--steps", "'0' is below 1"),
     (f"{KLEIN} --duration 5-", "--duration", "'' is not an integer"),
     (f"{KLEIN} --duration 5-{2**53 + 1}", "--duration", str(2**53 + 1), "2^53"),

@@ -339,6 +339,27 @@ def test_spreading_jobs_over_nodes_costs_most(tmp_path: Path) -> None:
     assert max(waits, key=waits.__getitem__) == "least-loaded"
 
 
+def test_settings_of_backfill_wait_no_less_than_the_bound(tmp_path: Path) -> None:
+    """At times when many jobs wait, a pass that looks at few of them makes jobs wait longer."""
+    jobs = [
+        f"{job} {600 * (job // 60) * 60 + job} -1 {300 + 37 * (job % 11)} {1 + 5 * job % 13} -1 -1 -1 "
+        f"{900 + 600 * (job % 7)} -1 1 1 1 -1 -1 -1 -1 -1"
+        for job in range(1800)
+    ]
+    (tmp_path / "small.swf").write_text("\n".join(["; MaxNodes: 16", *jobs]), "utf-8")
+    shown = _shown("backfill_settings.py", tmp_path, "small.swf", "--seconds", "0.5")
+    head, bounds, _, _, _, *rows = shown.splitlines()
+    assert head == "small.swf: 1,800 jobs on 16, 2 weeks"
+    bound, best = (float(found) for found in re.findall(r"([\d.]+) min", bounds))
+    cells = [row.split(" | ") for row in rows if row]
+    means = {name.removeprefix("| "): float(mean.split()[0]) for name, mean, *_ in cells}
+    assert len(means) == 19
+    assert 0 <= bound <= best <= min(means.values())
+    assert means["bf_max_job_test=10"] > means["Slurm's defaults"]
+    assert means["bf_max_job_test=2000"] == means["Slurm's defaults"]
+    assert re.search(r"\| [+-][\d.]+ % \([+-][\d.]+ to [+-][\d.]+\) \| (yes|no) \|$", rows[1])
+
+
 def test_who_knows_more_of_the_future_waits_less(tmp_path: Path) -> None:
     options = ("--jobs", "40", "--loads", "0.8", "--seconds", "0.5")
     head, *rows, proven = _shown("knowing.py", tmp_path, *options).splitlines()

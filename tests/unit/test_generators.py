@@ -131,7 +131,7 @@ DRAWN: dict[str, tuple[str, Problem]] = {
         "amr-s3-0000",
         made.amr_stream([3, 0], num_jobs=4, peak=(20, 30), expand_limit=2),
     ),
-    "klein2011 --count 3 --seed 9 --apps 2-3 --steps 1 --duration 5-6 --job-nodes 1-9": (
+    "klein2011 --count 3 --seed 9 --num-jobs 2-3 --steps 1 --duration 5-6 --job-nodes 1-9": (
         "klein2011-s9-0002",
         klein2011([9, 2], num_apps=(2, 3), num_steps=(1, 1), duration=(5, 6), nodes=(1, 9)),
     ),

@@ -89,14 +89,14 @@ def test_two_outputs_are_two_files(folder: Path, capsys: Capture, monkeypatch: p
 def test_problems_are_not_drawn_over_others(folder: Path, capsys: Capture) -> None:
     out = folder / "drawn"
     draw = ["generate", "klein2011", "--count", 2, "--seed", 1, "--out", out]
-    run(capsys, *draw, "--apps", 2)
+    run(capsys, *draw, "--num-jobs", 2)
     files = {path: path.read_bytes() for path in sorted(out.iterdir())}
-    err = refused(capsys, *draw, "--apps", 3)
+    err = refused(capsys, *draw, "--num-jobs", 3)
     assert err.endswith(f"{min(files)}: exists; --force replaces it\n")
     assert {path: path.read_bytes() for path in out.iterdir()} == files
     run(capsys, *draw[:-4], "--seed", 2, "--out", out)
     assert len(list(out.iterdir())) == 4, "others go beside them"
-    run(capsys, *draw, "--apps", 3, "--force")
+    run(capsys, *draw, "--num-jobs", 3, "--force")
     assert all(path.read_bytes() != content for path, content in files.items())
 
 

@@ -27,9 +27,13 @@ from allocsolve.report.logs.questions import with_merged
 if TYPE_CHECKING:
     from pathlib import Path
 
+SMALLEST = "fcfs,easy,easy(order=smallest)"
+
 work = pytest.fixture(scope="module", autouse=True)(fixed_work)
 
 MORNING = datetime(2024, 3, 4, 8, tzinfo=UTC)
+
+SMALLEST = "fcfs,easy,easy(order=smallest)"
 
 work = pytest.fixture(scope="module", autouse=True)(fixed_work)
 
@@ -135,7 +139,7 @@ def assert_no_promises(sentences: list[str], page: str) -> None:
 def test_processors_on_one_node_each_may_share_it(tmp_path: Path, capsys: Capture) -> None:
     log = _log(tmp_path / "jobs.txt", [(0, 0, 60, 1, 4), (0, 60, 60, 1, 4)], "NNodes|NCPUS")
     argv = ("whatif", log, "--nodes", 12, "--unit", "processors", *SECONDS, "--out", tmp_path / "page.html")
-    told = run_json(capsys, *argv, "--closed", "2024-03-04T08:00+1m,nodes=6", "--order", "submit,smallest")
+    told = run_json(capsys, *argv, "--closed", "2024-03-04T08:00+1m,nodes=6", "--policy", SMALLEST)
     assert told["cautions"][0].startswith("Nodes not modelled: 2 jobs may have had")
     assert_no_promises(told["sentences"], (tmp_path / "page.html").read_text(encoding="utf-8"))
     assert not [one for one in told["answers"] if "EASY backfilling has" in one or "with hindsight" in one]
@@ -200,7 +204,7 @@ def test_policies_are_chosen_by_name(tmp_path: Path, capsys: Capture) -> None:
     told = run_json(capsys, *argv, "--policy", "first-fit,easy(order=smallest)")
     assert [*told["schedules"]] == ["first-fit", "easy(order=smallest)", "prices"]
     assert any(one.startswith("Of these policies ") for one in told["sentences"])
-    shown = run(capsys, *argv, "--policy", "fcfs", "--order", "submit,smallest")
+    shown = run(capsys, *argv, "--policy", "fcfs", "--policy", "easy(order=smallest)")
     assert "strict order" in shown
     assert re.search("^as it is: 16 nodes +[0-9]", shown, flags=re.MULTILINE), "questions are asked of EASY"
     assert "--policy: unknown policy 'cpsat'" in refused(capsys, *argv, "--policy", "cpsat")
@@ -263,7 +267,7 @@ def test_waits_by_size_stand_on_the_page_once(tmp_path: Path, capsys: Capture) -
     assert page.count(">Mean wait by size</h3>") == 2, "a table and a chart"
     assert "What if, by size" not in page
     assert 'href="#asked"' not in page
-    run(capsys, *argv, "--order", "submit,smallest")
+    run(capsys, *argv, "--policy", SMALLEST)
     assert "What if, by size" in (tmp_path / "page.html").read_text(encoding="utf-8"), "of the questions"
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from allocsolve.report.logs import WhatIf
 
 DASHBOARD = Path(__file__).parents[2] / "examples" / "grafana_whatif.json"
+SHORTEST = "fcfs,first-fit,easy,conservative,easy(order=shortest-estimate)"
 LOG = 'jobs "of\\today".txt'
 Samples = dict[str, dict[tuple[tuple[str, str], ...], float]]
 
@@ -44,7 +45,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(folder: Path) -> tuple[object, ...]:
-    asked = ("--nodes", f"{NODES},20", "--order", "submit,shortest-estimate", "--malleable", "50", *SECONDS)
+    asked = ("--nodes", f"{NODES},20", "--policy", SHORTEST, "--malleable", "50", *SECONDS)
     return "whatif", folder / LOG, *asked, "--out", folder / "p.html", "--out", folder / "p.prom"
 
 

@@ -23,7 +23,7 @@ from allocsolve.judge import workload_value
 from allocsolve.model import Budget, Jobs, WorkloadProblem, terms
 from allocsolve.pictures.chart import duration
 from allocsolve.registry import make_solver
-from allocsolve.report.logs.words import ORDER_NAMES, anchor, at_least
+from allocsolve.report.logs.words import ORDER_NAMES, POLICIES, anchor, at_least
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,15 +35,15 @@ browser = pytest.fixture(scope="module")(open_browser)
 work = pytest.fixture(scope="module", autouse=True)(fixed_work)
 
 WINDOW = "2024-01-10T21:00+2h"
+SHORTEST = "easy(order=shortest-estimate)"
 ASKED = (
-    *("--nodes", f"{NODES},7,24", "--order", "submit,shortest-estimate", "--closed", WINDOW),
-    *("--estimates", "given,actual", "--by", "user"),
+    *("--nodes", f"{NODES},7,24", "--policy", ",".join(POLICIES), "--closed", WINDOW),
+    *("--policy", f"{SHORTEST},easy(estimate=actual)", "--by", "user"),
 )
 ROWS = [
     *(("", ""), ("nodes", "7"), ("nodes", "24"), ("order", "shortest-estimate")),
     *(("closed", WINDOW), ("estimates", "actual")),
 ]
-SHORTEST = "easy(order=shortest-estimate)"
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +158,7 @@ def test_every_word_on_the_page_leads_to_its_definition(made: Path) -> None:
 
 def test_who_asks_for_nothing_gets_the_page_as_it_was(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "jobs.txt").write_text(sacct(limits=True))
-    nothing = ("--nodes", NODES, "--order", "submission", "--estimates", "given")
+    nothing = ("--nodes", NODES, "--policy", ",".join(POLICIES))
     argv = ("whatif", tmp_path / "jobs.txt", *SECONDS, "--out", tmp_path / "page.html")
     told = run_json(capsys, *argv, *nothing)
     assert (told["questions"], told["answers"], told["split"]) == ([], [], None)
@@ -271,9 +271,8 @@ def test_what_cannot_be_asked_gets_one_line(tmp_path: Path, capsys: Capture) -> 
         (("--nodes", "16,0"), "argument --nodes: '0' is below 1"),
         (("--nodes", "16,24,24"), "argument --nodes: 24 is named twice"),
         (("--nodes", "16,"), "argument --nodes: '' is not an integer"),
-        (("--order", "fastest"), "argument --order: unknown order 'fastest'"),
-        (("--order", "submit,submission"), "argument --order: submission is named twice"),
-        (("--estimates", "none"), "argument --estimates: unknown source of estimates 'none'"),
+        (("--policy", "easy(order=fastest)"), "unknown order 'fastest'"),
+        (("--policy", "easy(estimate=none)"), "unknown estimate 'none'"),
         (("--closed", "tomorrow"), "closed window 'tomorrow': "),
         (
             ("--closed", "2024-01-10T21:00+2h,nodes=17"),

@@ -8,6 +8,12 @@ from .findings import (
     variants as variants,
     what_if as what_if,
 )
+from .network import (
+    Network as Network,
+    Replay as Replay,
+    network_of as network_of,
+    network_table as network_table,
+)
 from .outlooks import (
     orders_table as orders_table,
     outlook_notes as outlook_notes,
@@ -33,4 +39,5 @@ from .questions import (
     classes_of as classes_of,
     questions as questions,
 )
+from .slurm_conf import SlurmSettings as SlurmSettings, read_slurm_conf as read_slurm_conf
 from .words import plain as plain

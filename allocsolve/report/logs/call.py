@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from allocsolve import bench
 from allocsolve.bench.runs.tasks import again
 from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.heuristics.workload.policies import QUEUE_ORDERS
 from allocsolve.instances import LogFields, log_format, log_problem, read_table_log, site_nodes
 from allocsolve.instances.formats.logs.lines import read_text
 from allocsolve.instances.formats.logs.no_logs import is_problem
@@ -19,10 +20,12 @@ from allocsolve.instances.formats.logs.times import zone
 from allocsolve.model.result import POLICY_SECONDS
 from allocsolve.report.closed import closed_parts
 from allocsolve.report.logs.findings import RECORDED, means_by, variants, what_if
+from allocsolve.report.logs.network import Network, network_of, replays
 from allocsolve.report.logs.nodes import assumed_nodes, on_assumed_nodes, policies_on_nodes
 from allocsolve.report.logs.outlooks import outlook_sentences, split_means
 from allocsolve.report.logs.page import cautions, headlines, whatif_page
-from allocsolve.report.logs.questions import classes_of, questions
+from allocsolve.report.logs.questions import EXACT, classes_of, order_policy, questions
+from allocsolve.report.logs.slurm_conf import read_slurm_conf
 from allocsolve.report.logs.words import POLICIES, plain
 from allocsolve.report.plain import plain as as_json
 
@@ -49,7 +52,7 @@ class WhatIfAnswer:
 
     def page(self, *, made: str = "Made with allocsolve.") -> str:
         """Return the page: one HTML file that needs nothing else. `made` says where it comes from."""
-        return whatif_page(self.figures, made=made)
+        return whatif_page(self.figures, made=made, remarks=self.remarks)
 
     def document(self) -> dict[str, Any]:
         """Return what the page says, as ``allocsolve whatif --json`` prints it; times in seconds."""
@@ -70,6 +73,7 @@ class Inquiry:
     split: Classes | None
     days: tzinfo = field(repr=False)
     remarks: tuple[str, ...] = ()
+    network: Network | None = None
 
     def run(
         self,
@@ -109,7 +113,10 @@ class Inquiry:
             before += len(part)
 
     def answer(self, store: RecordStore) -> WhatIfAnswer:
-        """Return what the records of a store say, also if some runs are missing."""
+        """Return what the records of a store say, also if some runs are missing.
+
+        On a network what was and the best policy are replayed, each time.
+        """
         figures = what_if(
             self.log,
             self.planned,
@@ -119,6 +126,11 @@ class Inquiry:
             split=self.split,
             policies=self.policies,
         )
+        if self.network is not None:
+            # A log that does not fit its machine has no nodes for all of its jobs.
+            was = None if figures.faults else figures.recorded
+            shown = {case.key: case.schedule for case in (was, figures.best_policy) if case is not None}
+            figures = replace(figures, replayed=replays(self.network, figures.problem, shown))
         return WhatIfAnswer(figures, self.remarks)
 
 
@@ -138,6 +150,8 @@ def inquire(
     node_types: Sequence[NodeType] = (),
     node_list: PathLike | None = None,
     policies: Sequence[str] = POLICIES,
+    slurm_conf: PathLike | None = None,
+    topology: PathLike | None = None,
     malleable: Sequence[float] = (),
     orders: Sequence[QueueOrder] = (),
     closed: Sequence[str] = (),
@@ -168,7 +182,14 @@ def inquire(
         nodes jobs start. Where a log shows that jobs share nodes and neither is given, EASY runs by both
         rules on nodes that are assumed, if the log tells enough.
     policies
-        Names of queue policies.
+        Names of queue policies. EASY backfilling in another order, such as ``easy(order=smallest)``, and
+        with ``estimate=actual`` is one of `orders` or `limits` as well.
+    slurm_conf
+        The slurm.conf of the machine, or what ``scontrol show config`` printed, for one more policy; see
+        `allocsolve.report.logs.read_slurm_conf`.
+    topology
+        The network of the machine, such as a topology.conf, on which what was and the best policy are
+        replayed; see `allocsolve.report.logs.network_of`.
     malleable
         Shares of the jobs that could change their size, each above 0 and at most 1.
     orders, closed, limits, merged
@@ -198,6 +219,11 @@ def inquire(
     days = zone(timezone)
     both_ends: list[Question] = []
     remarks: tuple[str, ...] = ()
+    configured, told = ((), ()) if slurm_conf is None else _policy_of(slurm_conf)
+    policies = tuple(dict.fromkeys((*policies, *configured)))
+    orders = (*orders, *(one for one in QUEUE_ORDERS if order_policy(one) in policies and one not in orders))
+    if EXACT in policies and "actual" not in limits:
+        limits = (*limits, "actual")
     if is_problem(read_text(log, lambda text: text.head)[0]):
         of_logs: dict[str, object] = {"format": format, "time_unit": time_unit, "events": events}
         of_logs |= {"resources": resources, "partitions": partitions}
@@ -249,9 +275,17 @@ def inquire(
     asked = (*asked, *both_ends)
     if problem.node_types:
         policies = policies_on_nodes(policies)
+    remarks += told
     split = classes_of(jobs, problem, by) if by else None
+    network = None if topology is None else network_of(topology, jobs, problem)
     planned = variants(problem, malleable, asked, policies=policies, seconds=seconds, workers=workers)
-    return Inquiry(jobs, problem, asked, planned, policies, split, days, remarks)
+    return Inquiry(jobs, problem, asked, planned, policies, split, days, remarks, network)
+
+
+def _policy_of(slurm_conf: PathLike) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the policy that a slurm.conf describes, and what has to be known of it."""
+    configured, told = read_slurm_conf(slurm_conf)
+    return (configured,), told
 
 
 def _of_one_size(read: Callable[[int | None], JobLog], nodes: Sequence[int]) -> JobLog:
@@ -329,6 +363,7 @@ def _document(figures: WhatIf) -> dict[str, Any]:
             }
             for case in figures.elastic
         ],
+        "network": [one._asdict() for one in figures.replayed],
         "questions": [*map(_outlook_document, figures.outlooks)],
         "answers": [plain(sentence) for sentence in outlook_sentences(figures)],
         "split": None

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from allocsolve.bench import Record, RecordKey, RecordStore
     from allocsolve.instances import JobLog
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem
+    from allocsolve.report.logs.network import Replay
     from allocsolve.report.logs.questions import Classes, Question
 
 _DAY_S: Final = 86400.0
@@ -224,6 +225,7 @@ class WhatIf:
     periods: Periods
     failed: tuple[str, ...]  #: solvers that have failed
     missing: tuple[str, ...]  #: solvers that have not been run
+    replayed: tuple[Replay, ...] = ()  #: schedules on the network of the machine, if one is given
 
     @property
     def cases(self) -> tuple[Case, ...]:

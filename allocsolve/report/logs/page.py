@@ -13,6 +13,7 @@ from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM
 from allocsolve.pictures.chart import Axis, counted, duration, percent, size_classes
 from allocsolve.pictures.workload import longest_bar, over_time, wait_bars, wait_chart
 from allocsolve.report.logs.findings import ELASTIC_POLICIES, HINDSIGHT, RECORDED, means_by
+from allocsolve.report.logs.network import network_table
 from allocsolve.report.logs.nodes import node_cautions
 from allocsolve.report.logs.outlooks import (
     asked_words,
@@ -42,7 +43,7 @@ from allocsolve.report.parts import document, escape, figure_html, isolated, tab
 from allocsolve.report.tables import Table, TableCell, text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from allocsolve.judge import WorkloadMetrics
     from allocsolve.model import IntArray, WorkloadSchedule
@@ -352,7 +353,7 @@ def _elastic_row(
     return text(label), count_cell(jobs), bound_cell(bound), *map(time_cell, times)
 
 
-def whatif_page(figures: WhatIf, *, made: str = "") -> str:
+def whatif_page(figures: WhatIf, *, made: str = "", remarks: Iterable[str] = ()) -> str:
     """Return the page as an HTML document.
 
     A content security policy keeps it from loading anything; whatever comes from the log is shown as text.
@@ -361,6 +362,8 @@ def whatif_page(figures: WhatIf, *, made: str = "") -> str:
     ----------
     made
         A line on when and how the page was made.
+    remarks
+        What else is said of where the figures come from.
     """
     numbers = count()
     body = [f"<header><h1>What if? {isolated(figures.log.source)}</h1>"]
@@ -380,7 +383,7 @@ def whatif_page(figures: WhatIf, *, made: str = "") -> str:
     body += _elastic(figures, numbers) if figures.elastic else []
     body += ['<section id="limits"><h2>What this page leaves out</h2><ul>']
     body += [f"<li>{escape(limit)}</li>" for limit in limits(figures)]
-    body += ["</ul></section>", *_words(figures), *_origin(figures, made), "</main>"]
+    body += ["</ul></section>", *_words(figures), *_origin(figures, made, remarks), "</main>"]
     return document(f"What if? {figures.log.source}", body)
 
 
@@ -452,6 +455,8 @@ def _compared(figures: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
             "Over time", over_time(figures.problem, _drawn(figures)), note + _unit_note(figures)
         )
         yield "</div>"
+    if figures.replayed:
+        yield _table(network_table(figures.replayed), numbers)
     yield "</section>"
 
 
@@ -545,7 +550,7 @@ def _words(figures: WhatIf) -> Iterator[str]:
     yield "</dl></section>"
 
 
-def _origin(figures: WhatIf, made: str) -> Iterator[str]:
+def _origin(figures: WhatIf, made: str, remarks: Iterable[str]) -> Iterator[str]:
     log = figures.log
     yield '<section id="origin"><h2>Where the figures come from</h2>'
     yield f'<p class="note">The log {isolated(log.source)}: {escape(str(log.report))}. '
@@ -554,4 +559,5 @@ def _origin(figures: WhatIf, made: str) -> Iterator[str]:
     yield "those that make schedules: no job starts before its submission, each runs for its run time, and "
     yield "at no instant more than all of the machine is in use. "
     yield "The bound was recomputed by it, too.</p>"
+    yield from (f'<p class="note">{escape(remark)}.</p>' for remark in remarks)
     yield f'<p class="note">{escape(made)}</p></section>' if made else "</section>"

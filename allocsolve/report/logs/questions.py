@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 #: The policy of all questions that do not ask for another one.
 EASY: Final = "easy"
 
+#: EASY with the true run times, as `with_exact_limits` asks for it.
+EXACT: Final = "easy(estimate=actual)"
+
 #: Which run times a policy plans with: those that users asked for, or the true ones.
 LimitSource: TypeAlias = Literal["given", "actual"]
 LIMIT_SOURCES: Final[tuple[LimitSource, ...]] = get_args(LimitSource)
@@ -40,7 +43,8 @@ SPLITS: Final[tuple[Split, ...]] = get_args(Split)
 class Question(NamedTuple):
     """One thing that could have been otherwise."""
 
-    option: str  #: ``nodes``, ``order``, ``closed``, ``estimates`` or ``merge``; empty for the log as it is
+    #: ``nodes``, ``closed``, ``merge``, or an option of EASY: ``order``, ``estimates``; empty: as it is
+    option: str
     value: str  #: as it was asked for
     label: str  #: what tables call it
     clause: str  #: how sentences about it begin
@@ -110,8 +114,7 @@ def order_policy(order: QueueOrder) -> str:
 
 def with_exact_limits(problem: WorkloadProblem) -> Question:
     """Ask for users who know how long their jobs will run."""
-    policy = canonical_name(f"{EASY}(estimate=actual)")
-    return Question("estimates", "actual", EXACT_LIMITS, f"With {EXACT_LIMITS}", problem, policy)
+    return Question("estimates", "actual", EXACT_LIMITS, f"With {EXACT_LIMITS}", problem, EXACT)
 
 
 def with_closed(log: JobLog, problem: WorkloadProblem, window: str, timezone: str) -> Question:
