@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from allocsolve import bench, report
 from allocsolve.backends.verified_checker import find_checker
 from allocsolve.bench.runs.tasks import again
-from allocsolve.bench.runs.verified import mark_verified
+from allocsolve.bench.runs.verify import mark_verified
 from allocsolve.bench.scores.catalogue import Catalogue, select
 from allocsolve.cli.figures import check_figures, figure_files
 from allocsolve.cli.files import (
