@@ -9,8 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocsolve import instances, judge, registry
-from allocsolve.backends.pumpkin import PACKAGE, require_pumpkin
-from allocsolve.backends.verified_checker import FOREIGN, ask_checker, require_checker
+from allocsolve.backends.checkers import (
+    FOREIGN,
+    PACKAGE,
+    ask_checker,
+    require_checker,
+    require_pumpkin,
+)
 from allocsolve.cli import options as opt
 from allocsolve.cli.convert import certified, earlier_of
 from allocsolve.cli.files import check_outputs, problem_from, source_name

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allocsolve import bench, report
-from allocsolve.backends.verified_checker import find_checker
+from allocsolve.backends.checkers import find_checker
 from allocsolve.bench.runs.tasks import again
 from allocsolve.bench.runs.verify import mark_verified
 from allocsolve.bench.scores.catalogue import Catalogue, select

@@ -20,8 +20,7 @@ from allocsolve.bench.runs.watch import clock
 from allocsolve.errors import FormatError, InvalidAnswer
 from allocsolve.instances import digest, parse_solution, solution_document
 from allocsolve.instances.formats import Document, show
-from allocsolve.instances.formats.reader import read_fields
-from allocsolve.instances.formats.schema import cells, choice, listing, record, text
+from allocsolve.instances.formats.schema import cells, choice, listing, read_fields, record, text
 from allocsolve.judge import check_types
 from allocsolve.model import Limit, Result, Status
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocsolve import judge
-from allocsolve.backends.verified_checker import agrees, ask_checker, find_checker, require_checker
+from allocsolve.backends.checkers import agrees, ask_checker, find_checker, require_checker
 from allocsolve.bench.runs.execution import metric_numbers
 from allocsolve.bench.runs.given import tolerance_of
 from allocsolve.bench.runs.records import objective_terms
