@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 def score(args: argparse.Namespace) -> int:
     """Run solvers on problems, keep the records, and show how far each solver is from the best known."""
-    from allocsolve.bench.library.references import with_library  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.library.design import with_library  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.runs.study import references_of  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.scores.gaps import consistent, stated_remark  # noqa: PLC0415 - when the command runs
 

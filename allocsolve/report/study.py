@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Protocol
 
 from allocsolve.bench import Comparison, Record, RecordKey, compare
-from allocsolve.bench.library.references import library_statements
+from allocsolve.bench.library.design import library_statements
 from allocsolve.bench.runs.records import objective_terms
 from allocsolve.bench.scores.gaps import Contradiction, consistent, is_lost_share, stated_remark
 from allocsolve.bench.scores.summary import (

@@ -11,8 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from allocsolve.bench.library.design import SUITES, folder_problems, suite
-from allocsolve.bench.library.references import folder_references
+from allocsolve.bench.library.design import SUITES, folder_problems, folder_references, suite
 from allocsolve.bench.runs.describe import describe
 from allocsolve.bench.runs.runner import MEMORY_MB
 from allocsolve.bench.runs.tasks import plan

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from allocsolve.bench.library.references import library_statements
+from allocsolve.bench.library.design import library_statements
 from allocsolve.bench.scores.gaps import best, consistent, first_term, gap_of, relative_difference
 from allocsolve.bench.scores.statistics import (
     STATISTICS,

@@ -11,6 +11,8 @@ The reader knows the keywords that the schemas of this package use:
 ``maxProperties``, ``default``, ``items``, ``prefixItems``, ``minItems``, ``uniqueItems``, ``anyOf`` and
 ``$ref``.
 
+Files of chosen and of busy nodes have fields in common, which are here, too.
+
 Infinite numbers and nan, which JSON has not and TOML has, are where a number or null may be.
 """
 
@@ -22,13 +24,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from allocsolve.errors import FormatError, InvalidProblem, near_names
+import numpy as np
+
+from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem, near_names
+from allocsolve.families import Fields, FileKind
 from allocsolve.instances.formats.files import Checker, show
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
-    from allocsolve.families import Fields, FileKind
     from allocsolve.instances.formats.files import Document
+    from allocsolve.model import IntArray
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -456,3 +461,55 @@ def _any_of(
     check.faults += fewest
     check.breaks_schema = True
     return None
+
+
+A = TypeVar("A")
+
+_CHOSEN: Final = listing(whole(-MAX_INTEGER), "the chosen node ids, in any order")
+
+
+def check_busy_and_size(check: Checker, busy: list[int], size: int, num_nodes: int) -> None:
+    """Note the busy nodes that the machine does not have, and a size above the number of free nodes."""
+    for idx, node in enumerate(busy):
+        if node >= num_nodes:
+            check.add(f"busy[{idx}]", f"node {node} is above the last node {num_nodes - 1}")
+    free = num_nodes - len(busy)
+    if not free:
+        check.add("busy", f"all {num_nodes} nodes are busy")
+    elif size > free and not check.faults:
+        check.add("size", f"value {size} is above the number of free nodes {free}")
+
+
+def chosen_nodes_kind(
+    family: str, answer: Callable[[IntArray], A], num_nodes: Callable[[Any], int]
+) -> FileKind[A]:
+    """Return the kind of answers that are nodes.
+
+    The name of the family is also the noun for a set of nodes; `answer` makes one of node ids, which has them
+    as ``nodes``.
+    """
+    fields = Fields(
+        f"A solution of a {family} problem",
+        {"nodes": _CHOSEN},
+        ("nodes",),
+        ("problem is the digest of the problem",),
+    )
+    return FileKind(
+        lambda: fields,
+        lambda _check, _problem, nodes: answer(np.array(nodes, dtype=np.int64)),
+        lambda problem, chosen: encode_nodes(chosen.nodes, num_nodes(problem), family),
+    )
+
+
+def encode_nodes(nodes: IntArray, num_nodes: int, answer: str) -> Document:
+    """Return the field of the chosen nodes.
+
+    Raises `InvalidAnswer` if a node is none of 0..`num_nodes` - 1; the message calls the set by the noun
+    `answer`.
+    """
+    last = num_nodes - 1
+    strange = next((node for node in nodes.tolist() if not 0 <= node <= last), None)
+    if strange is not None:
+        msg = f"the {answer} does not belong to the problem: node {show(strange)} is not in 0..{last}"
+        raise InvalidAnswer(msg)
+    return {"nodes": nodes.tolist()}
