@@ -15,14 +15,16 @@ from allocsolve import bench, report
 from allocsolve.bench.runs.given import given_answer
 from allocsolve.bench.scores.catalogue import Catalogue
 from allocsolve.cli import options as opt
-from allocsolve.cli.figures import add_figures, check_figures, figure_files
 from allocsolve.cli.files import check_outputs, check_writable, failure_fields, failure_lines, make_folder
 from allocsolve.cli.options import settings_of
 from allocsolve.cli.output import count_bar, remark, say, show_table, write_json
 from allocsolve.cli.parser import add_command, commands_of, make_command
 from allocsolve.cli.study import (
     Reused,
+    add_figures,
+    check_figures,
     export_study,
+    figure_files,
     keys_again,
     merge_studies,
     report_study,
