@@ -18,14 +18,17 @@ from allocsolve.simulation._kernels_events import begin, leave_queue
 from allocsolve.simulation._kernels_loop import advance, has_room
 from allocsolve.simulation._kernels_resizes import (
     answer,
+    largest_size,
     largest_start,
     promise,
     resize,
+    run_time,
     start_promised,
     take_in,
     take_running,
+    time_ratio,
+    work_left,
 )
-from allocsolve.simulation._kernels_sizes import largest_size, run_time, time_ratio, work_left
 from allocsolve.simulation.decisions import Reason, Start
 from allocsolve.simulation.state import Resizing, State, initial_resizing, initial_state, roomier
 from allocsolve.simulation.view import JobColumns, shown_plan

@@ -22,21 +22,23 @@ from allocsolve.heuristics._kernels_fit import (
     compact_request,
     fit_request,
 )
-from allocsolve.heuristics.evolution._kernels_windows import TABLE_COLUMNS, change, place_in
-from allocsolve.heuristics.evolution._peak_index import (
+from allocsolve.heuristics.evolution._kernels_windows import (
     BASE,
     COUNT,
     END,
     LAZY,
     LIMIT,
     SIZE,
+    TABLE_COLUMNS,
     TIME,
     USED,
     PeakIndex,
+    change,
     duration_classes,
     first_busy,
     flat,
     make_index,
+    place_in,
 )
 from allocsolve.heuristics.evolution.list_scheduling import Fit
 from allocsolve.kernels import kernel
