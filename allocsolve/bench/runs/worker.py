@@ -25,7 +25,7 @@ import numpy as np
 
 from allocsolve import registry
 from allocsolve.bench.runs.tasks import check_code
-from allocsolve.bench.runs.watch import COMPILING, DONE, READY, REPLY, clock, listen, tell
+from allocsolve.bench.runs.watch import COMPILING, DONE, POLICY, READY, REPLY, clock, listen, tell
 from allocsolve.errors import FormatError, InvalidAnswer
 from allocsolve.instances import digest, parse_solution, solution_document
 from allocsolve.instances.formats import Document, show
@@ -328,12 +328,13 @@ def _carried_out(order: Order, worker: _Worker, outward: BinaryIO) -> Call:
         tell(outward, READY + DONE)
         worker.restore()  # whatever the solver has done to it
         return Call(None, 0.0, error, traceback=traceback_text(error))
+    begun = POLICY if getattr(solver, "runs_to_end", False) else READY
     return call_solver(
         solver,
         worker.problem,
         order.budget,
         printed=_printed,
-        begun=lambda: tell(outward, READY),
+        begun=lambda: tell(outward, begun),
         done=lambda: tell(outward, DONE),
     )
 

@@ -105,8 +105,6 @@ def starts_now(
     elif rule.kind == RESERVING:
         reserving_pass(jobs, state, estimates, rule, room.free)
     elif rule.kind == SLURM:
-        for job in range(len(nodes)):
-            limits[job] = min(limits[job], 2.0**53)  # a plan has whole steps, which infinite times have not
         slurm_pass(jobs, state, estimates, rule, room.free)
     else:
         one_pass(jobs, state, estimates, rule, Blocked(zeros, room.scores, zeros), 0)
