@@ -98,7 +98,7 @@ CHEATS = {
     # What the judge finds.
     "replaces_the_judge": Cheat(
         """
-        from allocsolve.bench.runs import reply
+        from allocsolve.bench.runs import worker
         for module in list(sys.modules.values()):
             if getattr(module, "__name__", "").startswith("allocsolve.judge"):
                 for name in ("violations", "evolution_violations", "_capacity_violations"):
@@ -198,8 +198,8 @@ CHEATS = {
     ),
     "changes_the_problem_unseen": Cheat(
         """
-        from allocsolve.bench.runs import reply
-        reply._changed = lambda *_: False
+        from allocsolve.bench.runs import worker
+        worker._changed = lambda *_: False
         object.__setattr__(problem, "num_nodes", 1000 * problem.num_nodes)
         return Result(Status.FEASIBLE, overlapping(problem))
         """,
@@ -241,9 +241,9 @@ CHEATS = {
     ),
     "stops_its_clock": Cheat(
         """
-        from allocsolve.bench.runs import reply
+        from allocsolve.bench.runs import worker
         now = time.perf_counter()
-        reply.clock = time.perf_counter = time.time = time.monotonic = lambda: now
+        worker.clock = time.perf_counter = time.time = time.monotonic = lambda: now
         threading.Event().wait(2)
         return honest(problem, budget)
         """,

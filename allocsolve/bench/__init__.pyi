@@ -21,7 +21,6 @@ from .runs.study import Study as Study, problems_of as problems_of, read_study a
 from .runs.tasks import SolverLike as SolverLike, Task as Task, family_of_all as family_of_all, plan as plan
 from .runs.verify import merge_records as merge_records, verify_records as verify_records
 from .scores.comparison import Comparison as Comparison, compare as compare
-from .scores.gap_rows import gap_rows as gap_rows
 from .scores.gaps import (
     Gaps as Gaps,
     SolverScore as SolverScore,
@@ -30,4 +29,4 @@ from .scores.gaps import (
     solver_scores as solver_scores,
 )
 from .scores.statistics import holm as holm, signed_rank as signed_rank
-from .scores.summary import export as export
+from .scores.summary import export as export, gap_rows as gap_rows

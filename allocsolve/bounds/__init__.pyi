@@ -1,9 +1,9 @@
-from .busy_time import mean_busy_time as mean_busy_time
 from .evolution import (
     configuration_lp as configuration_lp,
     energy as energy,
     longest_application as longest_application,
     makespan_bound as makespan_bound,
+    mean_busy_time as mean_busy_time,
     step_prices as step_prices,
     strong_makespan_bound as strong_makespan_bound,
     total_completion as total_completion,

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allocsolve import bench, instances
+from allocsolve.cli import options as opt
 from allocsolve.cli.files import make_folder
 from allocsolve.cli.output import count_bar, remark, say, show_table, write_json
+from allocsolve.cli.parser import add_command, commands_of
+from allocsolve.instances import PACKAGED
 from allocsolve.model import Budget
 from allocsolve.pictures.chart import counted, short_number
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Sequence
 
     from allocsolve.bench import Change
     from allocsolve.instances import Suite
@@ -188,3 +191,25 @@ def build(args: argparse.Namespace) -> int:
     else:
         say(f"{counted(written, 'problem')} written to {args.library}")
     return 0
+
+
+def add_library(parser: argparse.ArgumentParser) -> None:
+    """Add one command per thing to do with the instance library below `library`."""
+    actions = commands_of(parser, "action")
+
+    def action(name: str, run: Callable[[argparse.Namespace], int], summary: str) -> argparse.ArgumentParser:
+        added = add_command(actions, name, run, summary)
+        help_text = "the folder of the library (default: that of the package)"
+        added.add_argument("--library", type=Path, default=PACKAGED, metavar="DIR", help=help_text)
+        return added
+
+    action("list", list_suites, "list the suites, and how many of their optima are proven")
+    added = action("verify", verify, "have the judge recompute all that is known of suites")
+    added.add_argument("suites", nargs="*", metavar="SUITE", help="names of suites (default: all)")
+    added = action("improve", improve, "look for better solutions and bounds of open instances")
+    added.add_argument("suites", nargs="+", metavar="SUITE", help="names of suites")
+    help_text = "solvers to run besides the exact baseline of each kind of problems"
+    added.add_argument("--solvers", type=opt.solvers, default=[], metavar="A,B,...", help=help_text)
+    opt.add_objective(added, added)
+    opt.add_budget(added, "time limit per problem and solver in seconds (default: %(default)s)", 10.0)
+    action("build", build, "write the problems that the library is made of, where they are missing")

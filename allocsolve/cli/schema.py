@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.bench.gate.baseline import baseline_schema
-from allocsolve.bench.runs.study_file import study_schema
+from allocsolve.bench.runs.study import study_schema
 from allocsolve.cli.output import say, show_table, write_json, write_whole
 from allocsolve.cli.parser import make_command
 from allocsolve.errors import UnknownName

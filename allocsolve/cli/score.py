@@ -1,4 +1,7 @@
-"""The commands that compare: solvers with each other, two studies, and solvers with their own past."""
+"""The commands that compare: solvers with each other, two studies, and solvers with their own past.
+
+The options of all steps of a study are here, too: one of them compares.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,26 @@ from typing import TYPE_CHECKING, Any, Final
 from allocsolve import bench, report
 from allocsolve.bench.runs.given import given_answer
 from allocsolve.bench.scores.catalogue import Catalogue
-from allocsolve.cli.figures import check_figures, figure_files
+from allocsolve.cli import options as opt
 from allocsolve.cli.files import check_outputs, check_writable, failure_fields, failure_lines, make_folder
 from allocsolve.cli.options import settings_of
 from allocsolve.cli.output import count_bar, remark, say, show_table, write_json
-from allocsolve.cli.study import Reused, keys_again, selected, struck_out, with_resume_hint
+from allocsolve.cli.parser import add_command, commands_of, make_command
+from allocsolve.cli.study import (
+    Reused,
+    add_figures,
+    check_figures,
+    export_study,
+    figure_files,
+    keys_again,
+    merge_studies,
+    report_study,
+    run_study,
+    selected,
+    struck_out,
+    verify_study,
+    with_resume_hint,
+)
 from allocsolve.errors import FormatError, InvalidOption, UnknownName
 from allocsolve.families import AnyFamily, families, family_of, with_settings
 from allocsolve.model import Budget
@@ -39,7 +57,7 @@ if TYPE_CHECKING:
 
 def score(args: argparse.Namespace) -> int:
     """Run solvers on problems, keep the records, and show how far each solver is from the best known."""
-    from allocsolve.bench.library.references import with_library  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.library.design import with_library  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.runs.study import references_of  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.scores.gaps import consistent, stated_remark  # noqa: PLC0415 - when the command runs
 
@@ -464,3 +482,114 @@ def _errors(report: GateReport) -> Iterator[str]:
     for change in report.changes:
         if _failed(change):
             yield str(change)
+
+
+def add_score(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `score`."""
+    make_command(parser, score)
+    help_text = "problems, directories of problems, or names of suites"
+    parser.add_argument("files", nargs="+", metavar="FILE|SUITE", help=help_text)
+    compared = parser.add_argument_group("what is compared")
+    compared.add_argument(
+        "--solvers", type=opt.solvers, default=[], metavar="A,B,...", help="the solvers to compare"
+    )
+    help_text = (
+        "solutions of one problem to compare with the solvers: files of this program, or CSV tables "
+        "(of schedules job,start,end,nodes, or those of Batsim, evalys, ElastiSim)"
+    )
+    compared.add_argument(
+        "--solution", type=opt.paths, action="extend", default=[], metavar="FILE,...", help=help_text
+    )
+    opt.add_tolerance(compared)
+    exact = ", ".join(f"{family.baseline} for {family.kind}" for family in families())
+    help_text = f"the solver that gives bounds and optima, run as well (default: {exact})"
+    compared.add_argument("--baseline", type=opt.solver, metavar="NAME", help=help_text)
+    opt.add_objective(parser, compared)
+    opt.add_settings(compared, "solve the problems with this tighter value")
+    limits = parser.add_argument_group("limits")
+    opt.add_budget(limits, "time limit per problem and solver in seconds (default: %(default)s)", 10.0)
+    opt.add_policy_seconds(limits)
+    opt.add_seed(limits)
+    output = parser.add_argument_group("output")
+    help_text = (
+        "keep records.sqlite and scores.csv in this folder, and do not repeat the runs recorded there "
+        "(default: nothing is kept)"
+    )
+    output.add_argument("--out", type=Path, metavar="DIR", help=help_text)
+    help_text = "write the gaps and the pairs of solvers as LaTeX tables to this file"
+    output.add_argument("--latex", type=Path, metavar="FILE.tex", help=help_text)
+    add_figures(output)
+    opt.add_force(output)
+    opt.add_rerun(output)
+
+
+def add_gate(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `gate`."""
+    make_command(parser, gate)
+    parser.epilog = (
+        "Defaults can be set in [tool.allocsolve.gate] of pyproject.toml: baseline, suite, solvers."
+    )
+    help_text = "earlier results, which must not get worse: a file that --update has written"
+    parser.add_argument("--baseline", type=Path, metavar="FILE", help=help_text)
+    parser.add_argument("--update", action="store_true", help="write the baseline, whatever has changed")
+    help_text = (
+        "the suite to run, or a directory of problems (default: that of the baseline; tiny for a new one)"
+    )
+    parser.add_argument("--suite", metavar="SUITE", help=help_text)
+    help_text = (
+        "the solvers (default: those of the baseline; all heuristics and exact baselines for a new one)"
+    )
+    parser.add_argument("--solvers", type=opt.solvers, metavar="A,B,...", help=help_text)
+
+
+def add_study(parser: argparse.ArgumentParser) -> None:
+    """Add one command per thing to do with studies below `study`."""
+    steps = commands_of(parser, "step")
+    text = "run what has not been run yet; the same command goes on after any interruption"
+    run = add_command(steps, "run", run_study, text)
+    run.add_argument("file", metavar="STUDY.toml", help="suites, solvers, seeds and budgets")
+    text = "the file of the records (default: STUDY.sqlite beside STUDY.toml)"
+    run.add_argument("--out", type=Path, metavar="FILE", help=text)
+    opt.add_executor(run)
+    opt.add_rerun(run)
+    export = add_command(steps, "export", export_study, "write the records as a table")
+    export.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
+    _add_selection(export)
+    text = "the table: .csv, .json or .parquet"
+    export.add_argument("--out", type=Path, required=True, metavar="FILE", help=text)
+    opt.add_force(export)
+    report = add_command(steps, "report", report_study, "write a report of the records")
+    report.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
+    _add_selection(report)
+    output = report.add_argument_group("output")
+    text = "the page, one file that needs nothing else; its tables as Markdown if the name ends in .md"
+    opt.add_outputs(output, text, "FILE.html,FILE.md", required=True)
+    text = "write the gaps and the pairs of solvers as LaTeX tables into this folder"
+    output.add_argument("--latex", type=Path, metavar="DIR", help=text)
+    add_figures(output)
+    opt.add_force(output)
+    text = "have the judge recompute every solution, value, metric and certified bound"
+    verify = add_command(steps, "verify", verify_study, text)
+    verify.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
+    text = "confirm certified bounds by the verified checker first, and mark them in the records"
+    verify.add_argument("--verified", action="store_true", help=text)
+    merge = add_command(steps, "merge", merge_studies, "add the records of some files to another")
+    text = "the file to add to; made if it does not exist"
+    merge.add_argument("out", type=Path, metavar="OUT.sqlite", help=text)
+    text = "the files whose records are added"
+    merge.add_argument("studies", type=Path, nargs="+", metavar="IN.sqlite", help=text)
+    text = "pair the runs of two studies: whether a new version helped"
+    compare = add_command(steps, "compare", compare_studies, text)
+    compare.add_argument("before", type=Path, metavar="BEFORE.sqlite", help="the records of a study")
+    compare.add_argument("after", type=Path, metavar="AFTER.sqlite", help="the records of a later study")
+    _add_selection(compare)
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
+    selection = parser.add_argument_group("selection")
+    text = "only the records of these solvers, as if there were no others"
+    selection.add_argument("--solvers", type=opt.names, default=[], metavar="A,B,...", help=text)
+    text = "all records but those of these solvers"
+    selection.add_argument("--exclude", type=opt.names, default=[], metavar="A,B,...", help=text)
+    text = "only the records of these suites; `files`: problems given as files"
+    selection.add_argument("--suite", type=opt.names, default=[], dest="suites", metavar="A,B,...", help=text)

@@ -5,11 +5,18 @@ from __future__ import annotations
 import contextlib
 import math
 import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocsolve import instances, judge, registry
+from allocsolve.backends.checkers import (
+    FOREIGN,
+    PACKAGE,
+    ask_checker,
+    require_checker,
+    require_pumpkin,
+)
 from allocsolve.cli import options as opt
-from allocsolve.cli.claims import check_claims
 from allocsolve.cli.convert import certified, earlier_of
 from allocsolve.cli.files import check_outputs, problem_from, source_name
 from allocsolve.cli.output import (
@@ -22,9 +29,18 @@ from allocsolve.cli.output import (
     time_bar,
     write_json,
 )
-from allocsolve.cli.verified import check_proof_options, confirm, refuse_proof
-from allocsolve.errors import AllocsolveError, FormatError, InvalidAnswer, InvalidOption, SolverUnavailable
-from allocsolve.families import family_of, with_settings
+from allocsolve.cli.parser import make_command
+from allocsolve.errors import (
+    AllocsolveError,
+    FormatError,
+    InvalidAnswer,
+    InvalidOption,
+    SolverUnavailable,
+    UnsupportedProblem,
+)
+from allocsolve.families import families, family_of, with_settings
+from allocsolve.instances import read_solution
+from allocsolve.judge import proof_text
 from allocsolve.model import Budget, Limit, terms
 from allocsolve.pictures.chart import counted, percent, short_number, time_text
 from allocsolve.report.plain import plain
@@ -36,6 +52,100 @@ if TYPE_CHECKING:
     from allocsolve.families import AnyFamily
     from allocsolve.instances import Proof
     from allocsolve.model import Answer, Problem, Result, Value
+
+
+def check_proof_options(args: argparse.Namespace, inputs: list[str | Path]) -> None:
+    """Refuse an export that cannot be written, and a program that is not there, before anything is read."""
+    check_outputs(args.out, args.plot, inputs=inputs, force=args.force)
+    if args.verified:
+        require_checker()
+    if args.cross_check is not None:
+        require_pumpkin()
+
+
+def confirm(
+    args: argparse.Namespace, problem: Problem, proof: Proof, bound: Value, answer: Answer | None
+) -> tuple[dict[str, object], list[str]]:
+    """Have a bound of the judge confirmed by other programs, as the options say.
+
+    Raises `UnsupportedProblem` if the checker has no theorem for this certificate, or the other solver cannot
+    be asked; `FormatError` if a program refuses the certificate, or finds another bound than the judge. The
+    bound is what the judge has recomputed from the certificate, the answer a feasible one. Returns what is
+    written for programs, and the lines that say what was found. A bound that is 0 because nothing counts is
+    not verified, and that is no failure.
+    """
+    verified, lines = _write_proof(args, problem, proof, bound, answer)
+    fields, more = _cross_check(args, problem, proof, bound)
+    return {**verified, **fields}, [*lines, *more]
+
+
+def _write_proof(
+    args: argparse.Namespace, problem: Problem, proof: Proof, bound: Value, answer: Answer | None
+) -> tuple[dict[str, object], list[str]]:
+    """Write what the verified checker reads, and ask it; return what it has verified, and lines on both."""
+    if args.out is None and not args.verified:
+        return {}, []
+    term = proof.objective[0]
+    text = proof_text(problem, proof.certificate, term, terms(bound)[0], answer)
+    lines = []
+    if text.nothing_counts:
+        if args.out is not None:
+            msg = f"--out: {text.nothing_counts}, so the bound is 0 and there is no proof"
+            raise UnsupportedProblem(msg)
+        said = f"nothing to verify: {text.nothing_counts}, so the bound is 0"
+        return {"verified_bound": None, "nothing_counts": text.nothing_counts}, [said]
+    if args.out is not None:
+        args.out.write_text(text.problem + text.proof, encoding="ascii")
+        lines.append(f"proof written to {args.out}")
+    if not args.verified:
+        return {}, lines
+    source = str(args.certificate or args.solution)
+    verified = ask_checker(source, text, term, terms(bound)[0])
+    relation = "is" if verified.is_least else "is at least"
+    foreign = [f"confirmed: {FOREIGN} accepts the refutation, too"] if verified.is_confirmed else []
+    below = f", and no {term} is below 0" if verified.bound < 0 else ""
+    least = family_of(problem).term(term).with_unit(str(verified.bound))
+    said = f"verified: {term} {relation} {least}{below} (problem {verified.digest[:16]})"
+    return verified.fields, [said, f"  by {verified.checker}", *foreign, *lines]
+
+
+def _cross_check(
+    args: argparse.Namespace, problem: Problem, proof: Proof, bound: Value
+) -> tuple[dict[str, object], list[str]]:
+    """Have a solver of others search for what the judge says there is not.
+
+    The bound is what the judge has recomputed from the certificate. Returns what is written for programs, and
+    the line that says what was found; nothing if it was not asked for.
+    """
+    if args.cross_check is None:
+        return {}, []
+    family, term = family_of(problem), proof.objective[0]
+    if family.rules.finds_below is None:
+        raise InvalidOption(f"--cross-check: bounds of {family.kind} problems are not cross-checked")
+    least = terms(bound)[0]
+    shown = f"{term} below {family.term(term).with_unit(str(least))}"
+    is_found = family.rules.finds_below(problem, term, least, args.cross_check)
+    if is_found:
+        msg = f"the judge accepts it, {PACKAGE} finds an answer with a {shown}"
+        raise FormatError(str(args.certificate or args.solution), [msg])
+    fields: dict[str, object] = {"cross_checked": is_found is False}
+    if is_found is None:
+        return fields, [f"not cross-checked: {PACKAGE} has not finished within {args.cross_check:g} s"]
+    return fields, [f"cross-checked: {PACKAGE} proves, too, that there is no {shown}"]
+
+
+def refuse_proof(args: argparse.Namespace) -> None:
+    """Refuse to export or confirm what is no certificate."""
+    if args.out is not None or args.verified or args.cross_check is not None:
+        msg = f"{_option(args)}: {args.solution} is not a certificate; --certificate names one"
+        raise InvalidOption(msg)
+
+
+def _option(args: argparse.Namespace) -> str:
+    if args.out is not None:
+        return "--out"
+    return "--verified" if args.verified else "--cross-check"
+
 
 #: How many violations are printed for people; the rest is counted. Machines get all.
 VIOLATIONS_SHOWN = 20
@@ -315,3 +425,98 @@ def _check_certificate(args: argparse.Namespace, problem: Problem, proof: Proof)
     least = family.term(name).with_unit(short_number(terms(bound)[0]))
     say(f"certified: {name} is at least {least} ({family.view.describe(problem)})", *lines)
     return 0
+
+
+def check_claims(args: argparse.Namespace) -> int:
+    """Name the first breach of each claim; the exit status says whether all hold."""
+    for option in ("certificate", "verified", "cross_check", "out"):
+        if getattr(args, option):
+            raise InvalidOption(f"--{option.replace('_', '-')} is about bounds: it does not go with --claims")
+    check_outputs(args.plot, inputs=[args.file, args.solution], force=args.force)
+    problem = with_settings(problem_from(args.file), opt.settings_of(args), source_name(args.file))
+    family = family_of(problem)
+    claims = family.claims
+    if claims is None:
+        having = ", ".join(each.kind for each in families() if each.claims is not None)
+        msg = f"only answers of the family {having} have claims, this is of the family {family.kind}"
+        raise InvalidOption(f"{source_name(args.file)}: {msg}")
+    answer = read_solution(args.solution, problem, tell=remark)
+    fields, missing = claims.left_out(problem, answer)
+    found = claims.breaches(problem, answer, args.claims, tolerance=args.tolerance)
+    breaches = {breach.claim: breach for breach in found}
+    first = min(breaches.values(), key=lambda breach: breach.at, default=None)
+    drawn = args.plot is not None and first is not None
+    if drawn:
+        args.plot.write_text(str(claims.picture(problem, answer, first)), encoding="utf-8")
+    if args.json:
+        rows = {claim: plain(breaches.get(claim)) for claim in args.claims}
+        document = {"holds": not breaches, "tolerance_s": args.tolerance, **fields, "breaches": rows}
+        write_json(document)
+        return 1 if breaches else 0
+    within = f" within {args.tolerance:g} s" if args.tolerance else ""
+    show_fields(
+        (claim, f"broken: {breaches[claim].message}" if claim in breaches else "holds")
+        for claim in args.claims
+    )
+    say("")
+    if missing:
+        say(missing)
+    if breaches:
+        verb = "does" if len(breaches) == 1 else "do"
+        say(f"{len(breaches)} of {counted(len(args.claims), 'claim')} {verb} not hold{within}")
+    else:
+        say(f"all hold{within} ({family.view.describe(problem)})")
+    if args.plot is not None:
+        say(f"plot written to {args.plot}" if drawn else f"no breach, so {args.plot} was not written")
+    return 1 if breaches else 0
+
+
+def add_solve(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `solve`."""
+    make_command(parser, solve)
+    parser.add_argument("file", metavar="FILE", help="a problem; - for stdin")
+    search = parser.add_argument_group("search")
+    help_text = "a solver of `allocsolve solvers`, or file.py:object; options follow: NAME(option=value)"
+    search.add_argument("--solver", type=opt.solver, required=True, metavar="NAME", help=help_text)
+    opt.add_objective(parser, search)
+    opt.add_settings(search, "solve the problem with this tighter value")
+    opt.add_budget(search, "time limit in seconds (default: %(default)s)", 60.0)
+    opt.add_seed(search)
+    help_text = "results of earlier runs to go on from: a solution, a certificate, or both"
+    search.add_argument(
+        "--start", type=opt.paths, action="extend", default=[], metavar="FILE,...", help=help_text
+    )
+    output = parser.add_argument_group("output")
+    output.add_argument("--out", type=Path, metavar="SOLUTION", help="write the solution to this file")
+    help_text = "write what proves the bound to this file (compressed if its name ends in .gz)"
+    output.add_argument("--certificate", type=Path, metavar="FILE", help=help_text)
+    help_text = "draw the solution into this file"
+    output.add_argument("--plot", type=opt.picture, metavar="FILE.svg", help=help_text)
+    opt.add_force(output)
+
+
+def add_check(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `check`."""
+    make_command(parser, check)
+    parser.add_argument("file", metavar="FILE", help="a problem; - for stdin")
+    help_text = "a solution of it, a CSV table of Batsim, evalys or ElastiSim, or a certificate of a bound"
+    parser.add_argument("solution", metavar="SOLUTION", help=help_text)
+    judged = parser.add_argument_group("what is judged")
+    help_text = "claims about a schedule, of those below: print whether each holds, in place of the metrics"
+    judged.add_argument("--claims", type=opt.claims, metavar="A,B,...", help=help_text)
+    opt.add_settings(judged, "judge under this value")
+    opt.add_tolerance(judged)
+    proofs = parser.add_argument_group("proofs")
+    help_text = "certificate of the bound; reports whether it proves SOLUTION optimal"
+    proofs.add_argument("--certificate", type=Path, metavar="FILE", help=help_text)
+    help_text = "confirm the bound by the verified checker, too; `make verify` builds it in a checkout"
+    proofs.add_argument("--verified", action="store_true", help=help_text)
+    help_text = "let an independent solver search SECONDS for a solution below the bound"
+    proofs.add_argument("--cross-check", type=opt.seconds, metavar="SECONDS", help=help_text)
+    output = parser.add_argument_group("output")
+    help_text = "write problem and certificate as the text that the verified checker reads (docs/trust.md)"
+    output.add_argument("--out", type=Path, metavar="FILE", help=help_text)
+    help_text = "draw the solution into this file; with --claims its first breach, the job marked"
+    output.add_argument("--plot", type=opt.picture, metavar="FILE.svg", help=help_text)
+    opt.add_force(output)
+    opt.add_notes(parser, "claims, as docs/easy.md defines them", opt.known_claims())

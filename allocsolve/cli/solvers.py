@@ -13,7 +13,9 @@ from os import cpu_count
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from allocsolve.cli import options as opt
 from allocsolve.cli.output import count_bar, say, show_fields, show_table, terminal_width, write_json
+from allocsolve.cli.parser import make_command
 from allocsolve.cli.signatures import meanings
 from allocsolve.errors import PluginError, SolverUnavailable
 from allocsolve.families import families, unusable_families
@@ -297,3 +299,19 @@ def make_ready(family: AnyFamily, name: str) -> None:
     large = [make() for make in (family.large_example, *[*family.timing_problems.values()][-1:])]
     for problem in (*large, *family.examples()):
         ready(make_solver(name, problem), problem)
+
+
+def add_solvers(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `solvers`."""
+    make_command(parser, solvers)
+    help_text = "show the options and short names of this solver, or list the solvers of this family"
+    parser.add_argument("name", nargs="?", type=opt.solver_or_family, metavar="NAME|FAMILY", help=help_text)
+
+
+def add_warm(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `warm`."""
+    make_command(parser, warm)
+    help_text = "these solvers only (default: all but plug-ins)"
+    parser.add_argument("solvers", nargs="?", type=opt.solvers, metavar="A,B,...", help=help_text)
+    help_text = "remove all compiled kernels from disk first, and compile nothing unless solvers are named"
+    parser.add_argument("--clear", action="store_true", help=help_text)

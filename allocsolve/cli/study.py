@@ -1,4 +1,4 @@
-"""The commands around studies: run, export, verify, merge, report."""
+"""The commands around studies: run, export, verify, merge, report; and the figures of reports as files."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allocsolve import bench, report
-from allocsolve.backends.verified_checker import find_checker
+from allocsolve import bench, figures, report
+from allocsolve.backends.checkers import find_checker
 from allocsolve.bench.runs.tasks import again
-from allocsolve.bench.runs.verified import mark_verified
+from allocsolve.bench.runs.verify import mark_verified
 from allocsolve.bench.scores.catalogue import Catalogue, select
-from allocsolve.cli.figures import check_figures, figure_files
 from allocsolve.cli.files import (
     check_absent,
     check_outputs,
     failure_fields,
     failure_lines,
     made_by,
+    make_folder,
     write_texts,
 )
 from allocsolve.cli.options import FAILED, outputs
 from allocsolve.cli.output import count_bar, remark, say, write_json
 from allocsolve.errors import InvalidOption, UnknownName
+from allocsolve.figures.style import FORMATS, style
 from allocsolve.pictures.chart import counted
 
 if TYPE_CHECKING:
@@ -31,7 +32,37 @@ if TYPE_CHECKING:
 
     from allocsolve.bench import Record, RecordKey, RecordStore, Task
     from allocsolve.bench.scores.gaps import Contradiction
+    from allocsolve.cli.options import Options
     from allocsolve.report import Findings, StudyRecords
+
+
+def add_figures(options: Options) -> None:
+    """Add the options that ask for figures."""
+    text = "write the figures into this folder: as SVG, as in reports, or with --format for print"
+    options.add_argument("--figures", type=Path, metavar="DIR", help=text)
+    text = "draw figures for print, a column wide (needs pip install 'allocsolve[plots]')"
+    options.add_argument("--format", choices=FORMATS, help=text)
+
+
+def check_figures(args: argparse.Namespace, *, force: bool) -> None:
+    """Refuse figures that could not be made, or that would replace files unasked."""
+    if args.format is not None:
+        if args.figures is None:
+            raise InvalidOption("--format is that of --figures, which names their folder")
+        with style():
+            pass  # there is a matplotlib
+    for figure in sorted(args.figures.glob(f"*.{args.format or 'svg'}")) if args.figures else ():
+        check_absent(figure, force=force)
+
+
+def figure_files(args: argparse.Namespace, findings: Findings, study: StudyRecords) -> list[Path]:
+    """Write the figures that are asked for, in a folder that is made if it does not exist."""
+    if args.figures is None:
+        return []
+    if args.format is None:
+        return write_texts(report.figures(findings), args.figures, ".svg")
+    make_folder(args.figures)
+    return figures.write_figures(findings, args.figures, args.format, study=study)
 
 
 @contextmanager

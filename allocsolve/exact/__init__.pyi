@@ -11,7 +11,8 @@ from .partition.cpsat import PartitionCpSat as PartitionCpSat
 from .partition.milp import PartitionMilp as PartitionMilp
 from .placement.cpsat import PlacementCpSat as PlacementCpSat
 from .placement.tree_knapsack import TreeKnapsack as TreeKnapsack
-from .reservation import ReservationCpSat as ReservationCpSat, ReservationPrices as ReservationPrices
+from .reservation.cpsat import ReservationCpSat as ReservationCpSat
+from .reservation.prices import ReservationPrices as ReservationPrices
 from .workload import (
     AtOnce as AtOnce,
     DateBranching as DateBranching,

@@ -27,11 +27,12 @@ from .contract import (
     relative_gap as relative_gap,
     value_of as value_of,
 )
-from .quick import quick_answers as quick_answers
-from .settings import setting_fault as setting_fault, with_settings as with_settings
 from .table import (
     families as families,
     family_named as family_named,
     family_of as family_of,
+    quick_answers as quick_answers,
+    setting_fault as setting_fault,
     unusable_families as unusable_families,
+    with_settings as with_settings,
 )

@@ -1,16 +1,21 @@
-"""The families: those of this package, and those that other distributions add by entry points."""
+"""The families: those of this package, and those that other distributions add by entry points.
+
+Beside the table is what is asked of the family of a problem: the problem with other values of its settings,
+and the answers of quick heuristics.
+"""
 
 from __future__ import annotations
 
 import functools
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from allocsolve.errors import PluginError, UnknownName
+from allocsolve.errors import InvalidOption, PluginError, UnknownName
 from allocsolve.families.contract import AnyFamily, Family, object_at
+from allocsolve.model import Budget, Clock, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from allocsolve.model import Problem
 
@@ -82,3 +87,97 @@ def _add(entry: EntryPoint, usable: dict[str, AnyFamily]) -> str:
         return f"there is a family of the kind {entry.name!r} already"
     usable[entry.name] = family
     return ""
+
+
+def with_settings(
+    problem: Problem, values: Mapping[str, object], source: str, *, tighten: bool = False
+) -> Problem:
+    """Return the problem with these values of its fields.
+
+    Parameters
+    ----------
+    values
+        By the names of `Family.settings`; a value is a text, or as a TOML file has it.
+    tighten
+        Whether to refuse a value under which an answer need not answer the problem as it is.
+
+    Raises
+    ------
+    InvalidOption
+        If the family has no such field, the value is not allowed, or it is looser than that of the problem.
+    """
+    family = family_of(problem)
+    for name, value in values.items():
+        setting = family.settings.get(name)
+        if setting is None:
+            msg = f"{name}={value} does not go with {source}, a problem of the kind {family.kind}"
+            raise InvalidOption(msg)
+        try:
+            parsed = setting.read(value)
+        except ValueError as error:
+            raise InvalidOption(f"{name}: {error}") from None
+        if tighten and not setting.tightens(problem, parsed):
+            raise InvalidOption(f"{name}={value} is looser than the {name} of {source}")
+        problem = setting.apply(problem, parsed)
+    return problem
+
+
+def setting_fault(name: str, value: object) -> str:
+    """Return why no family lets a field of this name be set to this value; empty if one does."""
+    named = {field: family for family in families() for field in family.settings}
+    if name not in named:
+        return f"there is no field {name!r} to set; there is {', '.join(named) or 'none'}"
+    faults = []
+    for family in families():
+        if name in family.settings:
+            try:
+                family.settings[name].read(value)
+            except ValueError as error:
+                faults.append(str(error))
+            else:
+                return ""
+    return f"{name}: {faults[0]}"
+
+
+#: After this time (s), or this share of the time that is left, whichever is later, no other solver is called:
+#: on problems of usual size all of them take a tenth of it together.
+_ENOUGH_S: Final = 0.25
+_SHARE: Final = 0.1
+
+
+def quick_answers(
+    problem: Problem, objective: tuple[str, ...], clock: Clock, *, seed: int = 0
+) -> Iterator[tuple[Any, tuple[float, ...]]]:
+    """Yield answers of the quick solvers of a problem's family, each better than those before.
+
+    Parameters
+    ----------
+    objective
+        By whose terms, as the rules of the family value an answer, one is better than another.
+    clock
+        Of the caller. All quick solvers are called as long as a quarter of a second or a tenth of the time
+        left lasts, whichever is longer, and in any case until one has given an answer.
+
+    Yields
+    ------
+    answer, values
+        A feasible answer, and its value under each term.
+    """
+    family = family_of(problem)
+    own = clock.stage(_SHARE)
+    if own.remaining < _ENOUGH_S:
+        own = Clock(_ENOUGH_S)
+    best: tuple[float, ...] = ()
+    for solver in family.quick_solvers(problem, objective):
+        if best and own.remaining == 0:
+            return
+        try:
+            answer = solver(problem, Budget(seconds=max(own.remaining, 1e-3), seed=seed)).answer
+        except InvalidOption:  # it is not made for this problem
+            continue
+        if answer is None:
+            continue
+        values = terms(family.value(family.rules.metrics(problem, answer), objective))
+        if (not best or values < best) and not family.rules.violations(problem, answer):
+            best = values
+            yield answer, values

@@ -1,5 +1,4 @@
 from .evolution.annealing import Annealing as Annealing
-from .evolution.fit import PlacedProfile as PlacedProfile, compact as compact, fit as fit
 from .evolution.list_scheduling import (
     ORDERS as ORDERS,
     Fit as Fit,
@@ -9,7 +8,12 @@ from .evolution.list_scheduling import (
     list_order as list_order,
     list_starts as list_starts,
 )
-from .evolution.resource_profile import ResourceProfile as ResourceProfile
+from .evolution.resource_profile import (
+    PlacedProfile as PlacedProfile,
+    ResourceProfile as ResourceProfile,
+    compact as compact,
+    fit as fit,
+)
 from .partition.blocks import (
     MultipleBuddy as MultipleBuddy,
     Paging as Paging,

@@ -78,9 +78,11 @@ from .formats.simulators.batsim import (
 from .formats.simulators.elastisim import write_elastisim as write_elastisim
 from .formats.simulators.elastisim_jobs import read_elastisim as read_elastisim
 from .formats.simulators.foreign import ReadWorkload as ReadWorkload, Unheld as Unheld
-from .generators.amr import amr as amr, amr_stream as amr_stream
-from .generators.downey1997 import downey1997 as downey1997
-from .generators.elastic import elastic_workload as elastic_workload
+from .generators.elastic import (
+    elastic_workload as elastic_workload,
+    lina_workload as lina_workload,
+    shrunk_arrivals as shrunk_arrivals,
+)
 from .generators.evolution_workload import (
     evolution_of_workload as evolution_of_workload,
     evolution_schedule_of_workload as evolution_schedule_of_workload,
@@ -95,20 +97,23 @@ from .generators.evotree import (
 from .generators.examples import (
     counterexamples as counterexamples,
     easy_counterexamples as easy_counterexamples,
+    median_worst_case as median_worst_case,
     network_counterexamples as network_counterexamples,
     shape_counterexamples as shape_counterexamples,
 )
-from .generators.klein2011 import klein2011 as klein2011
-from .generators.lina import lina_workload as lina_workload, shrunk_arrivals as shrunk_arrivals
+from .generators.klein2011 import amr as amr, amr_stream as amr_stream, klein2011 as klein2011
 from .generators.linnert2024 import LINNERT_STREAMS as LINNERT_STREAMS, linnert2024 as linnert2024
-from .generators.lublin1999 import LUBLIN_MODELS as LUBLIN_MODELS, lublin1999 as lublin1999
-from .generators.median_worst_case import median_worst_case as median_worst_case
 from .generators.occupancy import (
     MACHINE_SOURCES as MACHINE_SOURCES,
     MACHINES as MACHINES,
     SWITCH_TREES as SWITCH_TREES,
     churned_occupancy as churned_occupancy,
     uniform_occupancy as uniform_occupancy,
+)
+from .generators.rigid import (
+    LUBLIN_MODELS as LUBLIN_MODELS,
+    downey1997 as downey1997,
+    lublin1999 as lublin1999,
 )
 from .library.files import (
     BEST_KNOWN as BEST_KNOWN,

@@ -10,8 +10,8 @@ import numpy as np
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.families import Exhibit, Export, GanttRow, Timeline, View
 from allocsolve.instances.formats.logs.log import nodes_not_modelled
+from allocsolve.instances.formats.simulators.foreign import evalys_text, perfetto_text
 from allocsolve.instances.formats.simulators.swf import swf_text
-from allocsolve.instances.formats.simulators.viewers import evalys_text, perfetto_text
 from allocsolve.model.job_kinds import JOB_KINDS
 from allocsolve.pictures._workload_series import (
     GANTT_PIECES,

@@ -1,5 +1,5 @@
 from .history import JobHistory as JobHistory, Moment as Moment
-from .scenarios import RunTimes as RunTimes
+from .scenarios import RunTimes as RunTimes, ShorterLimit as ShorterLimit, shorter_limits as shorter_limits
 from .when import (
     METHODS as METHODS,
     Method as Method,
@@ -8,4 +8,3 @@ from .when import (
     past_answers as past_answers,
     when as when,
 )
-from .windows import ShorterLimit as ShorterLimit, shorter_limits as shorter_limits

@@ -1,4 +1,3 @@
-from .allocators import make_allocator as make_allocator
 from .code import code_of as code_of
 from .front_door import (
     announce_once as announce_once,
@@ -8,7 +7,13 @@ from .front_door import (
     solve_and_assess as solve_and_assess,
 )
 from .names import solver_options as solver_options, split_names as split_names
-from .place import Placed as Placed, RuleChoice as RuleChoice, place as place, place_problem as place_problem
+from .place import (
+    Placed as Placed,
+    RuleChoice as RuleChoice,
+    make_allocator as make_allocator,
+    place as place,
+    place_problem as place_problem,
+)
 from .table import (
     canonical_name as canonical_name,
     check_solver_name as check_solver_name,

@@ -75,7 +75,7 @@ def _features(problem: EvolutionProblem) -> dict[str, Feature]:
 
 
 def _finds_below(problem: EvolutionProblem, term: str, bound: int, seconds: float) -> bool | None:
-    from allocsolve.backends.pumpkin import has_schedule  # noqa: PLC0415 - when asked for
+    from allocsolve.backends.checkers import has_schedule  # noqa: PLC0415 - when asked for
 
     del term  # the makespan: no other term has certificates
     if problem.expand_limit != 1:

@@ -1,20 +1,25 @@
-"""The best set of nodes for a job, and what the rules of schedulers take instead."""
+"""The best set of nodes for a job, what the rules of schedulers take instead, and solvers as allocators."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from allocsolve.errors import UnsupportedProblem
+from allocsolve.errors import PluginError, UnknownName, UnsupportedProblem
 from allocsolve.families import family_of
-from allocsolve.model import Budget, PartitionProblem, PlacementProblem, Status, SwitchTree, terms
+from allocsolve.heuristics import Static
+from allocsolve.model import Budget, PartitionProblem, PlacementProblem, Status, SwitchTree, Topology, terms
 from allocsolve.model.arrays import array_of
-from allocsolve.registry.front_door import solve_and_assess
+from allocsolve.registry.front_door import ready, solve_and_assess
+from allocsolve.registry.table import make_solver, registered_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from allocsolve.families import AnyFamily
-    from allocsolve.model import BoolArray, IntArray, Result, Topology, Value
+    from allocsolve.families import AnyFamily, AnySolver
+    from allocsolve.model import BoolArray, IntArray, Result, Value
+
+    #: From a machine, its free nodes and a number to so many of them, rising; None if none are found.
+    Allocator: TypeAlias = Callable[[Topology | SwitchTree, BoolArray, int], IntArray | None]
 
 
 class RuleChoice(NamedTuple):
@@ -133,3 +138,67 @@ def _gap(
         if own != least:
             return family.gap(term, own, least), term
     return 0.0, ""
+
+
+#: What chooses nodes of a machine of each sort.
+_PROBLEMS: dict[type, Any] = {Topology: PartitionProblem, SwitchTree: PlacementProblem}
+
+
+def make_allocator(name: str, *, seed: int = 0) -> Allocator:
+    """Return the solver of this name as a function from free nodes to chosen ones.
+
+    That is what `allocsolve.instances.churned_occupancy` takes. On a `Topology` it is the solver of partition
+    problems of this name, on a `SwitchTree` that of placement problems.
+
+    Parameters
+    ----------
+    name
+        As `make_solver` takes it.
+    seed
+        Of every call.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Mesh, SwitchTree
+    >>> import numpy as np
+    >>> free = np.array([0, 1, 0, 1, 0, 1], dtype=bool)
+    >>> make_allocator("sorted-free-list")(Mesh((3, 2)), free, 2).tolist()
+    [1, 3]
+    >>> make_allocator("lowest-switch")(SwitchTree.regular((2, 3)), free, 2).tolist()
+    [3, 5]
+    """
+    budget = Budget(seed=seed)
+    solvers: dict[type, AnySolver] = {}
+    faults: list[UnknownName | PluginError] = []
+    for sort, kind in _PROBLEMS.items():
+        try:
+            solvers[sort] = make_solver(name, kind)
+        except (UnknownName, PluginError) as fault:
+            faults.append(fault)
+    if not solvers:
+        if isinstance(faults[0], PluginError):
+            raise faults[0]
+        names = [known for kind in _PROBLEMS.values() for known in registered_names(family_of(kind))]
+        raise UnknownName("allocator", name, names)
+    ready_for: set[Topology | SwitchTree] = set()
+    latest: Topology | SwitchTree | None = None
+
+    def allocate(machine: Topology | SwitchTree, free: BoolArray, size: int) -> IntArray | None:
+        nonlocal latest
+        sort = SwitchTree if isinstance(machine, SwitchTree) else Topology
+        problem = _PROBLEMS[sort](machine, free, size)
+        # Where there is none, this says so.
+        solver = solvers[sort] if sort in solvers else make_solver(name, problem)
+        if machine is not latest and machine not in ready_for:
+            ready(solver, problem)
+            ready_for.add(machine)
+        latest = machine
+        nodes: IntArray | None = getattr(solver(problem, budget).answer, "nodes", None)
+        return nodes
+
+    return allocate
+
+
+def static() -> Static:
+    """Return `allocsolve.heuristics.Static`, whose allocators may be of any name here."""
+    return Static(allocators=make_allocator)

@@ -33,7 +33,7 @@ _TABLE = (
         "static",
         "heuristic",
         "each job at its arrival, first start with a set of nodes",
-        "allocsolve.registry.allocators:static",
+        "allocsolve.registry.place:static",
     ),
     heuristic("greedy", "clairvoyant: the best of eleven orders of jobs", "ReservationGreedy"),
     exact("prices", "clairvoyant schedules, bounds by prices of nodes, anytime", "ReservationPrices"),

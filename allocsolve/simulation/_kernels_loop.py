@@ -28,10 +28,11 @@ from allocsolve.simulation._kernels_resizes import (
     happen,
     promise,
     resize,
+    run_time,
     start_promised,
     take_in,
+    time_ratio,
 )
-from allocsolve.simulation._kernels_sizes import run_time, time_ratio
 from allocsolve.simulation.state import Resizing, State
 
 if TYPE_CHECKING:

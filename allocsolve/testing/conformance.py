@@ -190,8 +190,8 @@ def _judged(
     """Return the record and the answer of a run that the judge confirms."""
     # Every run of pytest imports this package, for the fixture of the gate.
     from allocsolve.bench.runs.execution import execute  # noqa: PLC0415 - keeps pytest light
-    from allocsolve.bench.runs.reply import SolverInterrupted  # noqa: PLC0415 - keeps pytest light
     from allocsolve.bench.runs.tasks import plan  # noqa: PLC0415 - keeps pytest light
+    from allocsolve.bench.runs.worker import SolverInterrupted  # noqa: PLC0415 - keeps pytest light
 
     (task,) = plan([("", problem)], [solver], objective=",".join(objective), budgets=[budget])
     try:

@@ -14,6 +14,7 @@ from hypothesis import assume, given, strategies as st
 from kernel_tools import entry
 
 from allocsolve.heuristics.partition import curve_fit as curve, growth as growing
+from allocsolve.heuristics.partition.allocator import lattice
 from allocsolve.heuristics.partition.blocks import multiple_buddy, paging
 from allocsolve.heuristics.partition.curve_fit import (
     best_fit_run,
@@ -23,7 +24,6 @@ from allocsolve.heuristics.partition.curve_fit import (
     sorted_free_list,
 )
 from allocsolve.heuristics.partition.growth import Growth, growth, leak
-from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.heuristics.partition.submesh import SubmeshChoice, submesh
 from allocsolve.model import NODE_ORDERS, Budget, Mesh, PartitionProblem, Topology, Torus, frozen, node_order
 

@@ -14,7 +14,7 @@ from naive_optimum import optimum
 from strategies import EXPAND_LIMITS, evolution_problems, evolution_profiles
 from tiers import examples
 
-from allocsolve.bounds import busy_time, mean_busy_time, total_completion
+from allocsolve.bounds import evolution, mean_busy_time, total_completion
 from allocsolve.heuristics import Annealing
 from allocsolve.instances import klein2011
 from allocsolve.model import Budget, EvolutionProblem, EvolutionProfile
@@ -52,14 +52,14 @@ def test_the_linear_program_is_not_trusted(problem: EvolutionProblem, seed: int)
         completions = floors / unit * rng.uniform(0.5, 3, len(floors))
         return completions, rng.normal(0.5, 1, count), rng.uniform(0, 1e-5, count)
 
-    with mock.patch.object(busy_time, "_solve", solve):
+    with mock.patch.object(evolution, "_solve", solve):
         assert mean_busy_time(problem) <= least_total(problem)
 
 
 @given(LARGER)
 def test_at_least_each_application_by_itself(problem: EvolutionProblem) -> None:
     assert mean_busy_time(problem) >= total_completion(problem)
-    with mock.patch.object(busy_time, "_solve", return_value=None):
+    with mock.patch.object(evolution, "_solve", return_value=None):
         assert mean_busy_time(problem) == total_completion(problem)
 
 

@@ -16,7 +16,7 @@ from allocsolve.exact.partition import (
     _kernels_search as leaf,
 )
 from allocsolve.exact.partition._cut_search import stars
-from allocsolve.heuristics.partition.lattice import lattice
+from allocsolve.heuristics.partition.allocator import lattice
 from allocsolve.model import PartitionProblem, frozen
 
 forward = entry(relaxation.forward)

@@ -13,7 +13,7 @@ from tiers import draws
 from allocsolve import Budget
 from allocsolve.heuristics import Fit, ListScheduling, ResourceProfile, Rigid, compact, fit
 from allocsolve.heuristics.evolution import list_scheduling as listing
-from allocsolve.heuristics.evolution._peak_index import STALE
+from allocsolve.heuristics.evolution._kernels_windows import STALE
 from allocsolve.heuristics.evolution.list_scheduling import list_schedule, long_list_schedule
 from allocsolve.instances import klein2011
 from allocsolve.judge import evolution_violations

@@ -15,7 +15,7 @@ from tiers import examples
 from allocsolve.bounds import partition_bound, star_bound
 from allocsolve.heuristics.partition import _kernels_nearest as rings, nearest as search
 from allocsolve.heuristics.partition._kernels_nearest import descend
-from allocsolve.heuristics.partition.lattice import lattice, pairwise_distance
+from allocsolve.heuristics.partition.allocator import lattice, pairwise_distance
 from allocsolve.heuristics.partition.nearest import manhattan_median, mc1x1
 from allocsolve.instances import median_worst_case
 from allocsolve.model import Mesh, PartitionProblem, Topology

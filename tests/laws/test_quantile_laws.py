@@ -85,7 +85,7 @@ def test_the_line_stands_where_it_says() -> None:
 
 #: Other definitions, each with its reason beside it in the module.
 OTHERS = {
-    "allocsolve/bounds/reservation/node_prices.py": "where a grid has its edges",
+    "allocsolve/bounds/reservation.py": "where a grid has its edges",
     "allocsolve/prediction/scenarios.py": "estimates from a few draws",
     "allocsolve/prediction/when.py": "estimates from a few earlier answers",
     "reproductions/zojer2025/experiment.py": "quartiles of few seeds, as numpy has them",

@@ -15,8 +15,7 @@ from hypothesis import example, given, strategies as st
 from naive_reservation import naive_counts, naive_optimum
 from reservation_strategies import reservation_problems, reservation_schedules
 
-from allocsolve.bounds.reservation import node_prices
-from allocsolve.bounds.reservation.node_prices import PricedJobs, cheapest_windows, soft_gains
+from allocsolve.bounds.reservation import PricedJobs, cheapest_windows, node_prices, soft_gains
 from allocsolve.bounds.reservation_capacity import reservation_capacity_bound
 from allocsolve.instances.generators.examples import reservation_examples
 from allocsolve.judge import certified_bound, reservation_metrics, reservation_value, reservation_violations

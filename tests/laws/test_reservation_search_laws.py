@@ -12,7 +12,7 @@ from naive_reservation_moves import NaiveSearch
 from reservation_strategies import reservation_problems
 from tiers import examples, some
 
-from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
+from allocsolve.exact import ReservationCpSat, ReservationPrices
 from allocsolve.heuristics.reservation.greedy import (
     RESERVATION_ORDERS,
     BestBookings,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from allocsolve.bounds.reservation import node_prices
-from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
+from allocsolve.exact import ReservationCpSat, ReservationPrices
 from allocsolve.heuristics import admit
 from allocsolve.heuristics.reservation.greedy import greedy_starts, reservation_order
 from allocsolve.heuristics.reservation.shapes import rule_of

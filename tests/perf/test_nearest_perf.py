@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from nearest_tools import with_swaps
 
-from allocsolve.heuristics.partition.lattice import lattice, pairwise_distance
+from allocsolve.heuristics.partition.allocator import lattice, pairwise_distance
 from allocsolve.heuristics.partition.nearest import manhattan_median
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus
 

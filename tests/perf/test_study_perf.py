@@ -11,7 +11,7 @@ from sample_records import PROBLEM, RECORD
 
 from allocsolve.bench import RecordStore, open_executor, plan, run, suite
 from allocsolve.bench.runs.execution import judged_outcome
-from allocsolve.bench.runs.reply import Call, decoded_reply, encoded_reply
+from allocsolve.bench.runs.worker import Call, decoded_reply, encoded_reply
 from allocsolve.cli import main
 from allocsolve.model import Budget, EvolutionProblem, EvolutionProfile
 from allocsolve.registry import make_solver

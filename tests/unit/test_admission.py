@@ -12,7 +12,7 @@ import pytest
 
 from allocsolve.bounds.reservation import PriceAscent, node_prices
 from allocsolve.errors import AllocsolveError, InvalidAnswer, InvalidOption, InvalidProblem, UnknownName
-from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
+from allocsolve.exact import ReservationCpSat, ReservationPrices
 from allocsolve.exact.reservation._model import connected_sets, scaled_term
 from allocsolve.heuristics import Static, admit
 from allocsolve.heuristics.reservation import timetable

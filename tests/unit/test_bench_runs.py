@@ -21,7 +21,7 @@ from sample_records import ANSWER, PROBLEM, RECORD, VARIANTS
 
 from allocsolve import __version__, registry
 from allocsolve.bench import Record, RecordStore, export, plan, run as run_tasks
-from allocsolve.bench.runs import reply
+from allocsolve.bench.runs import worker
 from allocsolve.errors import FormatError, InvalidOption, SolverUnavailable, UnknownName
 from allocsolve.families import family_of
 from allocsolve.heuristics import ListScheduling
@@ -338,9 +338,9 @@ def test_the_clock_runs_from_begun_to_done(monkeypatch: pytest.MonkeyPatch) -> N
         takes(0.25)
         return Result(Status.UNKNOWN)
 
-    monkeypatch.setattr(reply, "clock", lambda: now[0])
-    monkeypatch.setattr(reply, "_fingerprint", fingerprint)
-    call = reply.call_solver(
+    monkeypatch.setattr(worker, "clock", lambda: now[0])
+    monkeypatch.setattr(worker, "_fingerprint", fingerprint)
+    call = worker.call_solver(
         solver,
         klein2011(1, num_apps=(3, 3)),
         Budget(),

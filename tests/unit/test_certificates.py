@@ -18,7 +18,7 @@ from sample_records import PROBLEM as EVOLUTION
 from tiers import examples
 from verified_tools import CHECKER, least_makespan, makespan_proof_files, needs_checker, random_profiles
 
-from allocsolve.backends.pumpkin import has_schedule
+from allocsolve.backends.checkers import has_schedule
 from allocsolve.bench import SolverLike, best, plan, run as run_tasks
 from allocsolve.cli import main
 from allocsolve.errors import InvalidAnswer, SolverUnavailable, UnsupportedProblem
@@ -263,7 +263,7 @@ def test_a_solver_that_breaks_or_hangs_is_no_opinion(tmp_path: Path, pumpkin: py
     with pytest.raises(SolverUnavailable, match="does not run: ImportError: other calls"):
         has_schedule(2, [(0, [(1, 1)])], 1, 1)
     package.write_text("import time\ntime.sleep(60)\n", encoding="utf-8")
-    pumpkin.setattr("allocsolve.backends.pumpkin._START_S", 0.1)
+    pumpkin.setattr("allocsolve.backends.checkers._START_S", 0.1)
     assert has_schedule(2, [(0, [(1, 1)])], 1, 0.1) is None
     with pytest.raises(UnsupportedProblem, match="numbers of 32 bits, 1000000 nodes for 3000 s are more"):
         has_schedule(1_000_000, [(0, [(1, 1)])], 3000, 1)

@@ -11,7 +11,7 @@ from cli_tools import Capture, refused, run, run_json
 
 from allocsolve.bench import PolicyEvaluator
 from allocsolve.bench.evaluation import evaluator as evaluator_module, windows
-from allocsolve.bench.evaluation.sandbox import unheld
+from allocsolve.bench.evaluation.fork_server import unheld
 from allocsolve.errors import FormatError, InvalidOption, UnknownName, UnsupportedProblem
 from allocsolve.instances import lublin1999, write_problem
 from allocsolve.model import Amdahl, Job, WorkloadProblem

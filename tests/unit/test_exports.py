@@ -15,19 +15,17 @@ from hypothesis import given, strategies as st
 from strategies import workload_problems
 
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.formats.simulators import viewers as workload_viewers
+from allocsolve.instances.formats.simulators import foreign as workload_viewers
 from allocsolve.instances.formats.simulators.foreign import (
-    lanes,
-    node_intervals,
-    pieces_within,
-    start_reasons,
-)
-from allocsolve.instances.formats.simulators.viewers import (
     EVALYS_COLUMNS,
     evalys_rows,
     evalys_text,
+    lanes,
+    node_intervals,
     perfetto_events,
     perfetto_text,
+    pieces_within,
+    start_reasons,
 )
 from allocsolve.instances.generators.examples import random_workload, workload_examples
 from allocsolve.judge.workload.rules import workload_metrics

@@ -20,7 +20,7 @@ from offenders import all_offenders
 from allocsolve import instances as made
 from allocsolve.errors import AllocsolveError
 from allocsolve.instances import digest, klein2011, linnert2024, lublin1999, read_problem, write_problem
-from allocsolve.instances.generators.amr import amr_nodes, amr_seconds
+from allocsolve.instances.generators.klein2011 import amr_nodes, amr_seconds
 from allocsolve.model import Job, Join, Phases, Profile, SpeedupTable, WorkloadProblem, options
 from allocsolve.registry import make_allocator
 

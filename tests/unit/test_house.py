@@ -139,12 +139,12 @@ OF_A_FAMILY = (
     ),
     *("instances/formats/logs", "instances/formats/networks", "instances/formats/simulators"),
     *("instances/generators", "instances/library/regenerate.py"),
-    *("registry/allocators.py", "registry/place.py"),
+    "registry/place.py",
     *("report/logs", "cli/whatif.py"),  # pages of logs
     "bench/library/design.py",  # which problems are in the library
     "pictures/notebook.py",  # which answers are tables
     "cli/create.py",  # one command per generator
-    *("cli/network.py", "cli/parser_import.py", "cli/import_file.py"),
+    *("cli/network.py", "cli/import_file.py"),
     *("cli/examples.py", "cli/old_names.py"),  # what people type
     # where partitions and reservations are those of Slurm
     *("cli/machine_options.py", "cli/when", "report/queues"),

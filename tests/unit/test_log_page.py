@@ -21,7 +21,7 @@ from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
 from allocsolve.pictures import WORKLOAD_VIEW
 from allocsolve.pictures._workload_series import busiest_window
 from allocsolve.pictures.workload import workload_exhibits
-from allocsolve.report import examine, html, instances, log_page, page as report_page
+from allocsolve.report import examine, html, log_page, page as report_page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,8 +36,8 @@ browser = pytest.fixture(scope="module")(open_browser)
 
 @pytest.fixture(autouse=True)
 def _workloads(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (instances, report_page):
-        monkeypatch.setattr(module, "family_of", lambda _: SimpleNamespace(view=WORKLOAD_VIEW, objectives=()))
+    family = SimpleNamespace(view=WORKLOAD_VIEW, objectives=())
+    monkeypatch.setattr(report_page, "family_of", lambda _: family)
 
 
 def _certificate(problem: WorkloadProblem, slots: int = 50) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def test_a_report_shows_the_schedule_that_a_user_gave() -> None:
     mine = GivenAnswer("mine.csv", "0" * 64, None)
     rows[5] = replace(rows[5], solver=mine.name, solver_repr=repr(mine))
     answers: dict[Any, Any] = {one.key: first_fit(problem) for one in rows}
-    (shown,) = instances.shown_instances(
+    (shown,) = report_page.shown_instances(
         examine(study := MemoryStudy(rows, {"digest of log": problem}, answers)), study
     ).exhibits
     labels = {title.text for title in parsed(shown.exhibits[0].drawing).iter(f"{SVG}title")}
@@ -209,12 +209,12 @@ def test_a_report_shows_the_schedule_that_a_user_gave() -> None:
 def test_a_report_of_many_logs_leaves_out_what_would_make_it_too_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(instances, "EXHIBIT_BYTES", 1)
+    monkeypatch.setattr(report_page, "EXHIBIT_BYTES", 1)
     problems = {f"digest of {name}": random_workload(1, 9) for name in ("a", "b")}
     rows = [row(name, "fcfs", 9.0, kind="workload", objective="turnaround") for name in ("a", "b")]
     answers: dict[Any, Any] = {one.key: first_fit(problems[one.digest]) for one in rows}
     study = MemoryStudy(rows, dict(problems), answers)
-    first, second = instances.shown_instances(examine(study), study).exhibits
+    first, second = report_page.shown_instances(examine(study), study).exhibits
     assert first.exhibits
     assert not second.exhibits
     assert second.about.endswith("its pictures are left out: the page would be too large")

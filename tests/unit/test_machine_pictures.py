@@ -13,8 +13,12 @@ from hypothesis import given, strategies as st
 
 from allocsolve import solve
 from allocsolve.instances import write_problem
-from allocsolve.instances.formats.simulators.foreign import node_intervals, pieces_within, start_reasons
-from allocsolve.instances.formats.simulators.viewers import perfetto_text
+from allocsolve.instances.formats.simulators.foreign import (
+    node_intervals,
+    perfetto_text,
+    pieces_within,
+    start_reasons,
+)
 from allocsolve.model import ClosedWindow, Jobs, WorkloadProblem, WorkloadSchedule
 from allocsolve.pictures._workload_series import closed_parts, panels, use_changes
 from allocsolve.pictures.time_axis import binned

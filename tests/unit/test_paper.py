@@ -21,8 +21,8 @@ from wheel_tools import install
 
 from allocsolve.bench import gap_rows, holm, signed_rank
 from allocsolve.bench.scores.catalogue import Catalogue, Reference
-from allocsolve.bench.scores.gap_rows import GapRow
 from allocsolve.bench.scores.gaps import relative_difference
+from allocsolve.bench.scores.summary import GapRow
 from allocsolve.pictures.chart import probability, time_text
 from allocsolve.report import examine, latex
 

@@ -13,9 +13,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from allocsolve.cli.schema import schemas
-from allocsolve.instances.formats import reader
+from allocsolve.instances.formats import schema as file_schemas
 from allocsolve.instances.formats.files import Checker, show
-from allocsolve.instances.formats.reader import read_value
+from allocsolve.instances.formats.schema import read_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +106,7 @@ def keywords(schema: Any) -> Iterator[str]:
 
 def test_the_schemas_of_files_say_nothing_that_the_reader_does_not_know() -> None:
     known = {rule[0] for rule in RULES}
-    assert known == {*re.findall(r"``(\$?\w+)``", (reader.__doc__ or "").partition("\n\n")[2])}
+    assert known == {*re.findall(r"``(\$?\w+)``", (file_schemas.__doc__ or "").partition("\n\n")[2])}
     read_by_it = {kind: schema for kind, schema in schemas().items() if kind != "certificate"}
     parts = [part for schema in read_by_it.values() for part in (schema, *schema.get("$defs", {}).values())]
     used = {word for part in parts for word in keywords(part)}

@@ -19,8 +19,7 @@ from allocsolve.heuristics import EvolvEasyback, Market, StaticPrice
 from allocsolve.heuristics.workload import rebalancing
 from allocsolve.heuristics.workload.market import market_schedule, or_coarse_market
 from allocsolve.instances import evotree_batch
-from allocsolve.instances.generators.elastic import elastic_workload
-from allocsolve.instances.generators.lina import lina_workload
+from allocsolve.instances.generators.elastic import elastic_workload, lina_workload
 from allocsolve.judge.workload.rules import workload_metrics, workload_violations
 from allocsolve.model import Amdahl, Budget, Clock, Job, Limit, Profile, Stall, WorkloadProblem
 from allocsolve.model.job_kinds import MALLEABLE

@@ -22,8 +22,8 @@ from allocsolve.cli.study import write_report
 from allocsolve.errors import InvalidOption
 from allocsolve.instances import klein2011, uniform_occupancy
 from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedule, Mesh, Partition, terms
-from allocsolve.report import examine, figures, html, instances, markdown
-from allocsolve.report.instances import PICTURE_BYTES, shown_instances
+from allocsolve.report import examine, figures, html, markdown, page as report_page
+from allocsolve.report.page import PICTURE_BYTES, shown_instances
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -205,8 +205,8 @@ def test_names_turn_nothing_beside_them_round() -> None:
 
 
 def test_pictures_that_are_too_large_are_left_out_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instances, "_BLOCK", 1)
-    monkeypatch.setattr(instances, "PICTURE_BYTES", 1)
+    monkeypatch.setattr(report_page, "_BLOCK", 1)
+    monkeypatch.setattr(report_page, "PICTURE_BYTES", 1)
     rows = [row(name, "x", 10) for name in "ab"]
     small = MemoryStudy(rows, {f"digest of {name}": PROBLEM for name in "ab"})
     index, *blocks = map(unpacked, shown_instances(examine(small), small).blocks)

@@ -12,7 +12,7 @@ from study_tools import MemoryStudy, row
 
 from allocsolve.families import View
 from allocsolve.pictures import Drawing
-from allocsolve.report import examine, html, instances, page
+from allocsolve.report import examine, html, page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,12 +36,8 @@ def _show(monkeypatch: pytest.MonkeyPatch, plot: Callable[[int, int], Drawing]) 
         plot=plot,
         metric_fields=lambda length, metrics: [("share", f"{metrics / length}")],
     )
-    for module in (instances, page):
-        monkeypatch.setattr(
-            module,
-            "family_of",
-            lambda _: SimpleNamespace(view=view, objectives=(SimpleNamespace(name="length", unit="mm"),)),
-        )
+    family = SimpleNamespace(view=view, objectives=(SimpleNamespace(name="length", unit="mm"),))
+    monkeypatch.setattr(page, "family_of", lambda _: family)
 
 
 def _rods(folder: Path, records: list[Record], lengths: dict[str, int]) -> Path:

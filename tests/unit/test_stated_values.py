@@ -24,7 +24,7 @@ from allocsolve.bench import (
     problems_of,
     solver_scores,
 )
-from allocsolve.bench.library.references import folder_references, library_statements
+from allocsolve.bench.library.design import folder_references, library_statements
 from allocsolve.bench.scores.catalogue import LIBRARY, Catalogue, Reference, select
 from allocsolve.bench.scores.gaps import Best, consistent, contradictions, stated_remark
 from allocsolve.bench.scores.summary import export

@@ -22,7 +22,7 @@ from verified_tools import (
 )
 from workload_traces import atlas_problem, kit_problem, knl_problem, kth_problem
 
-from allocsolve.backends.verified_checker import agrees
+from allocsolve.backends.checkers import agrees
 from allocsolve.cli import main
 from allocsolve.exact.workload import Prices
 from allocsolve.instances import write_certificate, write_problem

@@ -11,9 +11,9 @@ import pytest
 from cli_tools import Capture, refused, run, run_json
 from verified_tools import CHECKER, fake_checker, needs_checker
 
-from allocsolve.backends.verified_checker import VARIABLE, find_checker
+from allocsolve.backends.checkers import VARIABLE, find_checker
 from allocsolve.bench import RecordStore, best, merge_records, plan, run as run_tasks, verify_records
-from allocsolve.bench.runs.verified import mark_verified
+from allocsolve.bench.runs.verify import mark_verified
 from allocsolve.cli import main
 from allocsolve.instances import uniform_occupancy, write_certificate, write_problem, write_solution
 from allocsolve.judge import certified_bound, proof_text

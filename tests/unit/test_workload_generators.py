@@ -31,7 +31,7 @@ from allocsolve.registry import make_allocator
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from allocsolve.instances.generators.lublin1999 import LublinModel
+    from allocsolve.instances.generators.rigid import LublinModel
     from allocsolve.model import ReservationProblem
 
 

@@ -50,7 +50,7 @@ class Orders(NamedTuple):
 
     policy: str  #: ``package.module:object`` with options, or ``file.py:object``
     search: list[str]  #: folders in which modules are looked for
-    #: See `allocsolve.bench.evaluation.sandbox.restrict`.
+    #: See `allocsolve.bench.evaluation.fork_server.restrict`.
     readable: list[str]
     memory_mb: float
 

@@ -19,8 +19,16 @@ from allocsolve.bench.gate.timing import References, ratios, timing_problems
 from allocsolve.errors import AllocsolveError, InvalidAnswer
 from allocsolve.families import Fields
 from allocsolve.instances.formats.files import Checker, load, save, show
-from allocsolve.instances.formats.reader import read_fields
-from allocsolve.instances.formats.schema import choice, file_schema, listing, maybe, record, text, whole
+from allocsolve.instances.formats.schema import (
+    choice,
+    file_schema,
+    listing,
+    maybe,
+    read_fields,
+    record,
+    text,
+    whole,
+)
 from allocsolve.model import Budget, Status
 
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""The design of the instance library: which problems it holds, and how its folder is written."""
+"""The design of the instance library: which problems it holds, and how its folder is written.
+
+What is stated of the instances of a study, by the library and by the folders of users, is here, too.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+from allocsolve.bench.scores.catalogue import LIBRARY, Catalogue, Reference
 from allocsolve.errors import FormatError, InvalidProblem
+from allocsolve.families import family_of
 from allocsolve.instances import (
     BEST_KNOWN,
     MACHINES,
@@ -32,6 +37,7 @@ from allocsolve.instances import (
     median_worst_case,
     network_counterexamples,
     read_problem,
+    read_statements,
     shape_counterexamples,
     uniform_occupancy,
     write_index,
@@ -44,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from allocsolve.bench.runs.records import Record
     from allocsolve.model import EvolutionProblem, Problem, WorkloadProblem
 
 _Topology = TypeVar("_Topology", Topology, SwitchTree)
@@ -460,3 +467,61 @@ def folder_problems(folder: Path, besides: Path | None = None) -> Iterator[tuple
         raise FormatError(str(folder), [f"a suite of the package is called {suite}: rename the folder"])
     for file in files:
         yield suite, file, read_problem(file)
+
+
+def with_library(catalogue: Catalogue) -> Catalogue:
+    """Return a catalogue with what the library states, too, of the instances in suites of the library.
+
+    The library is read each time, and its statements are kept in no study: what it has learned since the
+    records were made counts.
+    """
+    references = dict(catalogue.references)
+    for name in dict.fromkeys(name for names in catalogue.suites.values() for name in names):
+        for row in SUITES[name].best_known() if name in SUITES else ():
+            if row.digest in catalogue.suites:  # a study may have changed the problems of a suite
+                stated = Reference(row.lower, row.upper, LIBRARY)
+                place = row.digest, row.objective
+                references[place] = references[place].merged(stated) if place in references else stated
+    return replace(catalogue, references=references)
+
+
+def library_statements(records: Iterable[Record]) -> Catalogue:
+    """Return a catalogue of what the library states of the instances in the suites that records name."""
+    suites: dict[str, dict[str, None]] = {}
+    for row in records:
+        suites.setdefault(row.digest, {})[row.suite] = None
+    named = Catalogue({identity: tuple(names) for identity, names in suites.items()})
+    return replace(with_library(named), suites={})
+
+
+def folder_references(folder: Path) -> Mapping[tuple[str, str], Reference]:
+    """Return what a folder states of its problems, by digest and objective; nothing if it is no suite.
+
+    Raises `FormatError` if ``best_known.json`` is faulty, or states something of what is no problem of the
+    folder, of a problem that it was not written for, or of what is no objective of its family.
+    """
+    path = folder / BEST_KNOWN
+    if not path.is_file():
+        return {}
+    problems = {file.stem: (suite, problem) for suite, file, problem in folder_problems(folder)}
+    references: dict[tuple[str, str], Reference] = {}
+    faults = []
+    for statement in read_statements(path):
+        if statement.instance not in problems:
+            faults.append(f"{statement.instance}: there is no file {statement.instance}.json")
+            continue
+        suite, problem = problems[statement.instance]
+        identity, objectives = digest(problem), family_of(problem).term_names
+        if statement.digest not in ("", identity):
+            faults.append(
+                f"{statement.instance} is another problem, {identity[:12]}, not {statement.digest[:12]}"
+            )
+        elif statement.objective not in objectives:
+            faults.append(
+                f"{statement.instance}: {statement.objective} is not one of {', '.join(objectives)}"
+            )
+        else:
+            references[identity, statement.objective] = Reference(statement.lower, statement.upper, suite)
+    if faults:
+        raise FormatError(str(path), faults)
+    return references

@@ -26,8 +26,7 @@ from allocsolve.bench.runs.watch import (
     tell,
 )
 from allocsolve.errors import AllocsolveError, FormatError, PluginError
-from allocsolve.instances.formats.reader import read_fields
-from allocsolve.instances.formats.schema import cells, listing, record, text
+from allocsolve.instances.formats.schema import cells, listing, read_fields, record, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -25,7 +25,6 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 from allocsolve import judge
 from allocsolve.bench.runs.given import GivenAnswer
 from allocsolve.bench.runs.records import Record
-from allocsolve.bench.runs.reply import call_solver, decoded_reply
 from allocsolve.bench.runs.watch import (
     COMPILING,
     DONE,
@@ -43,7 +42,7 @@ from allocsolve.bench.runs.watch import (
     packed,
     start,
 )
-from allocsolve.bench.runs.worker import Order
+from allocsolve.bench.runs.worker import Order, call_solver, decoded_reply
 from allocsolve.errors import FormatError, InvalidAnswer
 from allocsolve.families import family_of
 from allocsolve.model import Answer, Problem, Result, Status, Value, terms

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from allocsolve.bench.library.references import with_library
+from allocsolve.bench.library.design import with_library
 from allocsolve.bench.runs.rows import (
     FIELDS,
     KEY_FIELDS,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from allocsolve.bench.library.references import library_statements
+from allocsolve.bench.library.design import library_statements
 from allocsolve.bench.scores.gaps import Best, best, gap, relative_difference, stated_remark
 from allocsolve.bench.scores.statistics import bootstrap_interval, holm, signed_rank
 from allocsolve.judge.quantiles import quantile

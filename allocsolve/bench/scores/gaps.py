@@ -11,7 +11,7 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from allocsolve.bench.library.references import library_statements
+from allocsolve.bench.library.design import library_statements
 from allocsolve.bench.runs.given import tolerance_of
 from allocsolve.bench.runs.records import objective_terms
 from allocsolve.bench.scores.catalogue import LIBRARY, Catalogue

@@ -30,14 +30,14 @@ import numpy as np
 
 from allocsolve.exact.partition import _kernels_search as kernels
 from allocsolve.exact.partition._kernels_relaxation import OPEN, SCALE, Node, Walks, new_work
-from allocsolve.heuristics.partition.lattice import lattice
+from allocsolve.heuristics.partition.allocator import lattice
 from allocsolve.kernels import kernel
 from allocsolve.model import Topology, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.heuristics.partition.lattice import Lattice
+    from allocsolve.heuristics.partition.allocator import Lattice
     from allocsolve.model import BoolArray, Clock, IntArray, PartitionProblem
 
 

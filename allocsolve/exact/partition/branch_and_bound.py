@@ -12,8 +12,8 @@ import numpy as np
 from allocsolve.bounds.partition import partition_bound
 from allocsolve.exact.partition._cut_search import CutSearch
 from allocsolve.families import quick_answers
+from allocsolve.heuristics.partition.allocator import component_sizes, lattice, nodes_at, pairwise_cost
 from allocsolve.heuristics.partition.growth import Growth
-from allocsolve.heuristics.partition.lattice import component_sizes, lattice, nodes_at, pairwise_cost
 from allocsolve.heuristics.partition.nearest import ManhattanMedian
 from allocsolve.model import Budget, Clock, Limit, Partition, PartitionProblem, Result, Status
 from allocsolve.model.options import Options, Params

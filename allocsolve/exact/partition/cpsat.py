@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import numpy as np
 
 from allocsolve.bounds.partition import partition_bound
+from allocsolve.heuristics.partition.allocator import component_sizes, lattice, pairwise_cost, refuse_boxes
 from allocsolve.heuristics.partition.growth import Growth
-from allocsolve.heuristics.partition.lattice import component_sizes, lattice, pairwise_cost, refuse_boxes
 from allocsolve.heuristics.partition.nearest import ManhattanMedian
 from allocsolve.model import Limit, Partition, PartitionProblem, Result, Status
 from allocsolve.model.options import Options, Params, Within

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 
 from allocsolve.backends.cbc import run_cbc
-from allocsolve.heuristics.partition.lattice import pairwise_cost, refuse_boxes
+from allocsolve.heuristics.partition.allocator import pairwise_cost, refuse_boxes
 from allocsolve.model import Limit, Partition, Result, Status
 from allocsolve.model.options import Options, Within
 from allocsolve.model.search import search_result

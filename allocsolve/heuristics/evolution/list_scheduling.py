@@ -10,14 +10,16 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics._kernels_fit import Request, Segments, add, compact, first_busy, place
-from allocsolve.heuristics.evolution._kernels_windows import TABLE_COLUMNS, change, place_in
-from allocsolve.heuristics.evolution._peak_index import (
+from allocsolve.heuristics.evolution._kernels_windows import (
+    TABLE_COLUMNS,
     PeakIndex,
+    change,
     duration_classes,
     first_busy as first_busy_in_index,
     flat,
     has_room,
     make_index,
+    place_in,
 )
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.random import uniform

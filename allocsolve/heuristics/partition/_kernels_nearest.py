@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from allocsolve.heuristics.partition.lattice import distance_along, line_cost, total_distances
+from allocsolve.heuristics.partition.allocator import distance_along, line_cost, total_distances
 from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
 
 if TYPE_CHECKING:

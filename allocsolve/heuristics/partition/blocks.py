@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from allocsolve.heuristics.partition.allocator import Allocator, Request
-from allocsolve.heuristics.partition.lattice import nodes_at
+from allocsolve.heuristics.partition.allocator import Allocator, Request, nodes_at
 from allocsolve.model import Mesh, NodeOrder, frozen, node_order
 from allocsolve.model.options import Within
 

@@ -12,15 +12,22 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.heuristics.partition.allocator import Allocator, Request, pieces
-from allocsolve.heuristics.partition.lattice import COMPLETE, component_sizes, distance_along, lattice
+from allocsolve.heuristics.partition.allocator import (
+    COMPLETE,
+    Allocator,
+    Request,
+    component_sizes,
+    distance_along,
+    lattice,
+    pieces,
+)
 from allocsolve.kernels import allocating_kernel, kernel
 from allocsolve.model import MAX_INTEGER, Limit, frozen, node_order
 from allocsolve.model.checks import shown
 from allocsolve.model.options import Within
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.partition.lattice import Lattice
+    from allocsolve.heuristics.partition.allocator import Lattice
     from allocsolve.model import BoolArray, Clock, IntArray, Topology
 
 

@@ -23,8 +23,7 @@ from allocsolve.heuristics.partition._kernels_nearest import (
     prefix_sums,
     values_of_centres,
 )
-from allocsolve.heuristics.partition.allocator import Allocator, Request, pieces
-from allocsolve.heuristics.partition.lattice import COMPLETE, lattice
+from allocsolve.heuristics.partition.allocator import COMPLETE, Allocator, Request, lattice, pieces
 from allocsolve.model import MAX_INTEGER, Limit, frozen
 from allocsolve.model.options import Within
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from allocsolve.heuristics.partition.allocator import Allocator, Request
-from allocsolve.heuristics.partition.lattice import nodes_at
+from allocsolve.heuristics.partition.allocator import Allocator, Request, nodes_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.bounds.reservation.node_prices import counted_weights
+from allocsolve.bounds.reservation import counted_weights
 from allocsolve.heuristics.reservation.calendar import ReservationCalendar
 from allocsolve.heuristics.reservation.timetable import labelled_nodes
 from allocsolve.kernels import bisect_right, inner_kernel, kernel

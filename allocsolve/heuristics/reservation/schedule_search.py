@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.bounds.reservation.node_prices import counted_weights
+from allocsolve.bounds.reservation import counted_weights
 from allocsolve.heuristics.reservation.greedy import (
     RESERVATION_ORDERS,
     Capacity,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from allocsolve.heuristics.partition.allocator import component_sizes, hops
 from allocsolve.heuristics.partition.growth import grow, grow_first, growth, spread
-from allocsolve.heuristics.partition.lattice import component_sizes, hops
 from allocsolve.heuristics.partition.nearest import manhattan_median
 from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
 from allocsolve.model import MAX_INTEGER, BoolArray, IntArray, Topology
@@ -17,7 +17,7 @@ from allocsolve.model.checks import choice
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from allocsolve.heuristics.partition.lattice import Lattice
+    from allocsolve.heuristics.partition.allocator import Lattice
 
     WordArray: TypeAlias = NDArray[np.uint64]
 

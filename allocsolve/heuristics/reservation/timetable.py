@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.heuristics.partition.lattice import lattice
+from allocsolve.heuristics.partition.allocator import lattice
 from allocsolve.heuristics.reservation.shapes import (
     COUNT_ONLY,
     LITERAL,

@@ -17,8 +17,15 @@ from allocsolve.errors import FormatError, InvalidAnswer, UnknownName
 from allocsolve.families import Fields
 from allocsolve.instances.formats.files import Checker, Document, load, save, show
 from allocsolve.instances.formats.own.envelope import read_problem
-from allocsolve.instances.formats.reader import read_fields
-from allocsolve.instances.formats.schema import amounts, choice, file_schema, listing, record, text
+from allocsolve.instances.formats.schema import (
+    amounts,
+    choice,
+    file_schema,
+    listing,
+    read_fields,
+    record,
+    text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

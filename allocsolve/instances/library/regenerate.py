@@ -8,22 +8,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.generators.amr import amr, amr_stream
-from allocsolve.instances.generators.downey1997 import downey1997
-from allocsolve.instances.generators.elastic import elastic_workload
+from allocsolve.instances.generators.elastic import elastic_workload, lina_workload
 from allocsolve.instances.generators.evotree import evotree, evotree_batch, evotree_stream
 from allocsolve.instances.generators.examples import (
     counterexamples,
     easy_counterexamples,
+    median_worst_case,
     network_counterexamples,
     shape_counterexamples,
 )
-from allocsolve.instances.generators.klein2011 import klein2011
-from allocsolve.instances.generators.lina import lina_workload
+from allocsolve.instances.generators.klein2011 import amr, amr_stream, klein2011
 from allocsolve.instances.generators.linnert2024 import linnert2024
-from allocsolve.instances.generators.lublin1999 import lublin1999
-from allocsolve.instances.generators.median_worst_case import median_worst_case
 from allocsolve.instances.generators.occupancy import churned_occupancy, uniform_occupancy
+from allocsolve.instances.generators.rigid import downey1997, lublin1999
 from allocsolve.model import SwitchTree, Topology
 
 if TYPE_CHECKING:

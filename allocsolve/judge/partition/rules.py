@@ -10,7 +10,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.families import Term, imported
-from allocsolve.judge.node_sets import checked_nodes, node_violations
+from allocsolve.judge.messages import checked_nodes, node_violations
 from allocsolve.model import PARTITION_OBJECTIVES
 
 if TYPE_CHECKING:

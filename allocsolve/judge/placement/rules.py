@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.families import Term, imported, value_of
-from allocsolve.judge.node_sets import checked_nodes, node_violations
+from allocsolve.judge.messages import checked_nodes, node_violations
 from allocsolve.model import PLACEMENT_OBJECTIVES
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from allocsolve.kernels.heap import change, raise_up
 from reproductions.linnert2024.programs.state import seconds
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.partition.lattice import Lattice
+    from allocsolve.heuristics.partition.allocator import Lattice
     from reproductions.linnert2024.programs.state import Executed, State
 
 #: The number of bits of a key that hold its slot, and their mask; the higher bits are the kind of the event.

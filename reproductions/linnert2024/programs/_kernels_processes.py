@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.partition.lattice import hops
+from allocsolve.heuristics.partition.allocator import hops
 from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.heap import change, raise_up, take_out
 from reproductions.linnert2024.programs._kernels_flows import BITS, MASK, begin_flow
@@ -25,7 +25,7 @@ from reproductions.linnert2024.programs.state import (
 )
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.partition.lattice import Lattice
+    from allocsolve.heuristics.partition.allocator import Lattice
     from allocsolve.kernels.records import Records
     from allocsolve.model import IntArray
     from reproductions.linnert2024.programs.state import Executed, Machine, NodeState, Programs, State

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.heuristics.partition.lattice import lattice
+from allocsolve.heuristics.partition.allocator import lattice
 from allocsolve.model import frozen, node_order
 from allocsolve.model.options import Options, Within
 from reproductions.linnert2024.programs.state import Machine

@@ -14,7 +14,7 @@ from allocsolve.model.arrays import frozen
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.heuristics.partition.lattice import Lattice
+    from allocsolve.heuristics.partition.allocator import Lattice
     from allocsolve.model import FloatArray, IntArray
 
 #: Kinds of events, in the order in which they are handled at one instant.

@@ -24,12 +24,14 @@ from allocsolve.families import Fields, families, family_of
 from allocsolve.instances.formats.files import Checker, Document, canonical, load, replace_file, save, show
 from allocsolve.instances.formats.logs.lines import read_text
 from allocsolve.instances.formats.logs.tables import certain_format
-from allocsolve.instances.formats.reader import read_answer_fields, read_fields, read_problem_fields
 from allocsolve.instances.formats.schema import (
     answer_schema,
     file_schema,
     listing,
     problem_schema,
+    read_answer_fields,
+    read_fields,
+    read_problem_fields,
     reference,
     text,
 )

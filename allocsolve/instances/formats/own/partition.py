@@ -14,8 +14,16 @@ import numpy as np
 from allocsolve.errors import InvalidProblem
 from allocsolve.families import Fields, FileKind, TableFormat
 from allocsolve.instances.formats.files import Checker, show
-from allocsolve.instances.formats.own.node_lists import check_busy_and_size, chosen_nodes_kind
-from allocsolve.instances.formats.schema import NODE, certificate, flag, listing, record, whole
+from allocsolve.instances.formats.schema import (
+    NODE,
+    certificate,
+    check_busy_and_size,
+    chosen_nodes_kind,
+    flag,
+    listing,
+    record,
+    whole,
+)
 from allocsolve.model import Partition, PartitionProblem, Topology
 
 if TYPE_CHECKING:

@@ -8,8 +8,18 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.families import Fields, FileKind
-from allocsolve.instances.formats.own.node_lists import check_busy_and_size, chosen_nodes_kind
-from allocsolve.instances.formats.schema import NODE, certificate, flag, listing, real, record, text, whole
+from allocsolve.instances.formats.schema import (
+    NODE,
+    certificate,
+    check_busy_and_size,
+    chosen_nodes_kind,
+    flag,
+    listing,
+    real,
+    record,
+    text,
+    whole,
+)
 from allocsolve.model import Placement, PlacementProblem, SwitchTree
 
 if TYPE_CHECKING:

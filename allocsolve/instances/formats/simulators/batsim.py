@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING, Any, Final
 from allocsolve.errors import FormatError
 from allocsolve.instances.formats.files import Checker, load, parse, save, show
 from allocsolve.instances.formats.own import workload
-from allocsolve.instances.formats.reader import read_fields, read_problem_fields, read_value
-from allocsolve.instances.formats.schema import listing, open_record, real, text, whole
+from allocsolve.instances.formats.schema import (
+    listing,
+    open_record,
+    read_fields,
+    read_problem_fields,
+    read_value,
+    real,
+    text,
+    whole,
+)
 from allocsolve.instances.formats.simulators.foreign import ReadWorkload, Unheld, elastic_kinds
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.checks import choice

@@ -21,9 +21,14 @@ from allocsolve.instances.formats.own.envelope import (
 from allocsolve.instances.formats.simulators.batsim import read_batsim, write_batsim
 from allocsolve.instances.formats.simulators.elastisim import write_elastisim
 from allocsolve.instances.formats.simulators.elastisim_jobs import read_elastisim
-from allocsolve.instances.formats.simulators.foreign import ReadWorkload, Unheld, elastic_kinds
+from allocsolve.instances.formats.simulators.foreign import (
+    ReadWorkload,
+    Unheld,
+    elastic_kinds,
+    evalys_text,
+    perfetto_text,
+)
 from allocsolve.instances.formats.simulators.swf import swf_with_unheld
-from allocsolve.instances.formats.simulators.viewers import evalys_text, perfetto_text
 from allocsolve.instances.formats.tables import is_table
 from allocsolve.model import WorkloadProblem, WorkloadSchedule
 

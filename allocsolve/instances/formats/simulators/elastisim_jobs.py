@@ -14,8 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.errors import FormatError, InvalidOption, InvalidProblem
 from allocsolve.instances.formats.files import Checker, load, read_input, show
-from allocsolve.instances.formats.reader import read_fields, read_value
-from allocsolve.instances.formats.schema import amounts, listing, maybe, open_record, real, text, whole
+from allocsolve.instances.formats.schema import (
+    amounts,
+    listing,
+    maybe,
+    open_record,
+    read_fields,
+    read_value,
+    real,
+    text,
+    whole,
+)
 from allocsolve.instances.formats.simulators.elastisim import (
     NODE_FLOPS,
     Application,

@@ -1,20 +1,29 @@
-"""Ask the verified checker whether a certificate proves what the judge has recomputed from it."""
+"""Programs that confirm a bound beside the judge: the verified checker, and Pumpkin (PyPI: pumpkin-solver).
+
+The checker is asked whether a certificate proves what the judge has recomputed from it; Pumpkin, a solver of
+others, whether applications have a shorter schedule.
+"""
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from allocsolve.errors import FormatError, SolverUnavailable
+from allocsolve.errors import FormatError, SolverUnavailable, UnsupportedProblem
 from allocsolve.judge.certificates import lower_float
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from allocsolve.families import ProofText
 
 #: Names the checker, wherever it is.
@@ -116,3 +125,63 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
 def _last_line(done: subprocess.CompletedProcess[str]) -> str:
     lines = (done.stderr or done.stdout).strip().splitlines()
     return lines[-1] if lines else f"exit status {done.returncode}"
+
+
+#: As pip knows it.
+PACKAGE: Final = "pumpkin-solver"
+_MODEL: Final = Path(__file__).with_name("_pumpkin_model.py")
+#: Starting Python and the solver takes a moment; it is ended when this much more than its time is over.
+_START_S: Final = 10.0
+_ANSWERS: Final = {"Satisfiable": True, "Unsatisfiable": False, "Unknown": None}
+
+
+def require_pumpkin() -> None:
+    """Raise `SolverUnavailable` where the package is not installed."""
+    if importlib.util.find_spec("pumpkin_solver") is None:
+        msg = f"{PACKAGE} is not installed: pip install 'allocsolve[cross-check]' brings it"
+        raise SolverUnavailable(msg)
+
+
+def has_schedule(
+    num_nodes: int,
+    applications: Sequence[tuple[int, Sequence[tuple[int, int]]]],
+    horizon: int,
+    seconds: float,
+) -> bool | None:
+    """Return whether applications that are not expanded have a schedule that ends by a horizon.
+
+    An application is the second of its release, and its steps as (seconds, nodes). None if the search has not
+    finished in `seconds` of wall time. `UnsupportedProblem` if its numbers of 32 bits do not hold the
+    node-seconds.
+
+    Notes
+    -----
+    The model is its global constraint *cumulative* over all steps, with one start per application; nothing
+    that we know of schedules is in it. *Guarantee*: that of the solver. *Complexity*: exponential.
+
+    References
+    ----------
+    Schutt et al., "Explaining the cumulative propagator", Constraints 2011.
+    """
+    require_pumpkin()
+    if max(num_nodes, 1) * horizon >= 1 << 31:
+        msg = f"{PACKAGE} has numbers of 32 bits, {num_nodes} nodes for {horizon} s are more"
+        raise UnsupportedProblem(msg)
+    model = json.dumps([num_nodes, applications, horizon, seconds])
+    # In a process of its own: a fault of the solver ends the process, and Python cannot interrupt a search.
+    try:
+        done = subprocess.run(  # noqa: S603 - no shell, and no argument from outside
+            [sys.executable, "-P", str(_MODEL)],
+            input=model,
+            capture_output=True,
+            text=True,
+            timeout=seconds + _START_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    answer = done.stdout.strip()
+    if answer not in _ANSWERS:
+        last = (done.stderr or answer).strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+        raise SolverUnavailable(f"{PACKAGE} does not run: {last[0]}")
+    return _ANSWERS[answer]

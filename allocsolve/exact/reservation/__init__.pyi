@@ -1,2 +1,0 @@
-from .cpsat import ReservationCpSat as ReservationCpSat
-from .prices import ReservationPrices as ReservationPrices
