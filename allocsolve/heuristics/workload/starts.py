@@ -21,7 +21,7 @@ from allocsolve.heuristics.workload._kernels_queue import (
     one_pass,
     score_of,
 )
-from allocsolve.heuristics.workload._kernels_reservations import reserving_pass, slurm_pass
+from allocsolve.heuristics.workload._kernels_reservations import planning_pass
 from allocsolve.heuristics.workload.policies import (
     ALL_JOBS,
     QUEUE_ORDERS,
@@ -102,12 +102,11 @@ def starts_now(
     if rule.kind == SCORES:
         for job in range(len(nodes)):
             room.scores[job] = score_of(jobs, job, limits[job], now, rule.order)
-    elif rule.kind == RESERVING:
-        reserving_pass(jobs, state, estimates, rule, room.free)
-    elif rule.kind == SLURM:
-        for job in range(len(nodes)):
-            limits[job] = min(limits[job], 2.0**53)  # a plan has whole steps, which infinite times have not
-        slurm_pass(jobs, state, estimates, rule, room.free)
+    elif rule.kind in (RESERVING, SLURM):
+        if rule.kind == SLURM:  # a plan has whole steps, which infinite times have not
+            for job in range(len(nodes)):
+                limits[job] = min(limits[job], 2.0**53)
+        planning_pass(jobs, state, estimates, rule, room.free)
     else:
         one_pass(jobs, state, estimates, rule, Blocked(zeros, room.scores, zeros), 0)
     return int(engine.started)
