@@ -23,7 +23,7 @@ from allocsolve.heuristics.workload._kernels_capacity import (
 from allocsolve.heuristics.workload._kernels_queue import (
     FIRST_AGING,
     FIT_SIZE,
-    MAX_SIZE,
+    RESERVING,
     size_to_start,
     start,
     start_heads,
@@ -88,7 +88,7 @@ def last_that_fits(jobs: PackedJobs, state: State, limit: int, machine: Machine 
 
 
 @inner_kernel
-def reserving_pass(
+def _reserve_and_fill(
     jobs: PackedJobs,
     state: State,
     estimates: Estimates,
@@ -96,11 +96,8 @@ def reserving_pass(
     free: FreeNodes,
     machine: Machine | None = None,
 ) -> None:
-    """Make the decisions of one call. O(running jobs + queue x steps of the plan) at worst."""
+    """Start who fits beside the reservations. O(running jobs + queue x steps of the plan) at worst."""
     engine, queue, now = state.engine, state.queue, state.engine.clock
-    start_heads(jobs, state, estimates, rule.moldable, machine)
-    if engine.free <= 0 or engine.head + 1 >= engine.tail:
-        return
     last = last_that_fits(jobs, state, rule.scan_limit, machine)
     if last == engine.head:
         return
@@ -180,7 +177,7 @@ def _backfill(
 
 
 @inner_kernel
-def slurm_pass(
+def _pass_at_interval(
     jobs: PackedJobs,
     state: State,
     estimates: Estimates,
@@ -188,15 +185,12 @@ def slurm_pass(
     free: FreeNodes,
     machine: Machine | None = None,
 ) -> float:
-    """Make the decisions of one call; return the instant of the next pass, infinite if it is not needed.
+    """Make a pass if it is time for one; return the instant of the next one, infinite if it is not needed.
 
     A pass does nothing as long as no job that is tested fits. Orders that change with time may bring any job
     to the front.
     """
     engine, passes = state.engine, rule.passes
-    start_heads(jobs, state, estimates, MAX_SIZE, machine)
-    if engine.head == engine.tail:
-        return np.inf
     number, behind = math.floor(engine.clock / passes.interval), passes.max_jobs - 1
     if number * passes.interval == engine.clock:
         _backfill(jobs, state, estimates, passes, last_that_fits(jobs, state, behind, machine), free, machine)
@@ -205,3 +199,26 @@ def slurm_pass(
     if last_that_fits(jobs, state, behind, machine) == engine.head:
         return np.inf
     return float((number + 1) * passes.interval)
+
+
+@inner_kernel
+def planning_pass(
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    rule: QueueRule,
+    free: FreeNodes,
+    machine: Machine | None = None,
+) -> float:
+    """Make the decisions of one call; return when the next one is due without an event, infinite for never.
+
+    Heads are started in one place for both policies, so that no event pays for a call with all these arrays.
+    """
+    engine = state.engine
+    start_heads(jobs, state, estimates, rule.moldable, machine)
+    if engine.free <= 0 or engine.head + 1 >= engine.tail:
+        return np.inf
+    if rule.kind == RESERVING:
+        _reserve_and_fill(jobs, state, estimates, rule, free, machine)
+        return np.inf
+    return _pass_at_interval(jobs, state, estimates, rule, free, machine)

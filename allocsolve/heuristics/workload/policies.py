@@ -33,7 +33,7 @@ from allocsolve.heuristics.workload._kernels_queue import (
     sort_queue,
     start,
 )
-from allocsolve.heuristics.workload._kernels_reservations import reserving_pass, slurm_pass
+from allocsolve.heuristics.workload._kernels_reservations import planning_pass
 from allocsolve.heuristics.workload.long_queue import long_queue, run_long
 from allocsolve.heuristics.workload.places import NodeChoice, simulate_on_places
 from allocsolve.heuristics.workload.queue_lengths import has_long_queue
@@ -129,10 +129,8 @@ def run(
         new, wake = _take_in(jobs, state, estimates, rule, machine), np.inf
         if free is None:
             one_pass(jobs, state, estimates, rule, memory, new, machine)
-        elif rule.kind == RESERVING:
-            reserving_pass(jobs, state, estimates, rule, free, machine)
         else:
-            wake = slurm_pass(jobs, state, estimates, rule, free, machine)
+            wake = planning_pass(jobs, state, estimates, rule, free, machine)
         if machine is not None:
             wake = min(wake, next_step(state, machine))
 
@@ -156,12 +154,9 @@ def decide(
     state.engine.clock = now
     if rule.order:
         sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, head)
-    if free is None:
-        one_pass(jobs, state, estimates, rule, memory, head)
-    elif rule.kind == RESERVING:
-        reserving_pass(jobs, state, estimates, rule, free)
-    else:
-        return slurm_pass(jobs, state, estimates, rule, free)
+    if free is not None:
+        return planning_pass(jobs, state, estimates, rule, free)
+    one_pass(jobs, state, estimates, rule, memory, head)
     return np.inf
 
 

@@ -22,7 +22,7 @@ from allocsolve.heuristics.workload._kernels_queue import (
     one_pass,
     score_of,
 )
-from allocsolve.heuristics.workload._kernels_reservations import reserving_pass, slurm_pass
+from allocsolve.heuristics.workload._kernels_reservations import planning_pass
 from allocsolve.heuristics.workload.policies import (
     ALL_JOBS,
     QUEUE_ORDERS,
@@ -107,10 +107,8 @@ def starts_now(
     if rule.kind == SCORES:
         for job in range(len(nodes)):
             scores[job] = score_of(jobs, job, limits[job], now, rule.order)
-    elif rule.kind == RESERVING:
-        reserving_pass(jobs, state, estimates, rule, profile)
-    elif rule.kind == SLURM:
-        slurm_pass(jobs, state, estimates, rule, profile)
+    elif rule.kind in (RESERVING, SLURM):
+        planning_pass(jobs, state, estimates, rule, profile)
     else:
         one_pass(jobs, state, estimates, rule, Blocked(zeros, scores, zeros), 0)
     return int(engine.started)
