@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.model import packed_places
+from allocsolve.model.packed_places import packed_places
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule

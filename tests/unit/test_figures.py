@@ -195,10 +195,11 @@ def test_counted_resources_are_shares_beside_the_nodes() -> None:
 
 def test_reservations_have_gantt_charts() -> None:
     problem = ReservationProblem(
-        Mesh((2, 2)), [DeadlineJob(0, n, 10, 20, name=f"job {n}") for n in (1, 2, 4)]
+        Mesh((2, 2)), tuple(DeadlineJob(0, n, 10, 20, name=f"job {n}") for n in (1, 2, 4))
     )
     schedule = ReservationSchedule(
-        [2, 1, 0], [10, 15, np.nan], [0, 1, 4, 4], [0, 1, 2, 3], [0, 0, 0, 10], [10, 10, 15, 15]
+        *map(np.array, ([2, 1, 0], [10, 15, np.nan], [0, 1, 4, 4], [0, 1, 2, 3])),
+        *map(np.array, ([0.0, 0.0, 0.0, 10.0], [10.0, 10.0, 15.0, 15.0])),
     )
     axes = _plot(problem, schedule)
     assert [label.get_text() for label in axes.get_yticklabels()] == ["job 1", "job 2"], "one is rejected"

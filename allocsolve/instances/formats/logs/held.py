@@ -8,7 +8,7 @@ Where its amounts are no multiples of N they are rounded up, and the job is coun
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -188,5 +188,5 @@ def _held(
 
 def _most(kind: NodeType, each: Mapping[str, int], per_node: int) -> int:
     """Return how many chunks an empty node has room for."""
-    has: dict[str, Any] = dict(kind.has)
+    has = dict(kind.has)
     return min(per_node, *(has[name] // amount for name, amount in each.items()))

@@ -30,6 +30,7 @@ from allocsolve.families import TableFormat
 from allocsolve.instances.formats.files import show
 from allocsolve.judge.workload.tolerance import TIME_TOLERANCE_S
 from allocsolve.model.job_kinds import job_kind
+from allocsolve.model.packed_machine import packed_machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
