@@ -23,6 +23,7 @@ from cli_tools import without_compiling
 from console_tools import matches
 from hypothesis import given, strategies as st
 from process_tools import environment, python
+from workload_traces import trace
 
 import allocsolve
 from allocsolve import Job, Jobs, WorkloadProblem, solve
@@ -358,6 +359,15 @@ def test_settings_of_backfill_wait_no_less_than_the_bound(tmp_path: Path) -> Non
     assert means["bf_max_job_test=10"] > means["Slurm's defaults"]
     assert means["bf_max_job_test=2000"] == means["Slurm's defaults"]
     assert re.search(r"\| [+-][\d.]+ % \([+-][\d.]+ to [+-][\d.]+\) \| (yes|no) \|$", rows[1])
+
+
+def test_the_page_on_backfill_shows_what_its_example_prints(traces: Path, tmp_path: Path) -> None:
+    names = ("KTH-SP2-1996-2.1-cln.swf.gz", "KIT-FH2-2016-1-first25326.swf.gz")
+    logs = [str(trace(traces, name)) for name in names]
+    page = (DOCS / "backfill.md").read_text(encoding="utf-8").replace("`", "")
+    printed = _shown("backfill_settings.py", tmp_path, *logs, "--seconds", "0.5")
+    shown, rows = ([line for line in text.splitlines() if line[:1] == "|"] for text in (page, printed))
+    assert shown == rows
 
 
 def test_who_knows_more_of_the_future_waits_less(tmp_path: Path) -> None:
