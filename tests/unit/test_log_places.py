@@ -248,6 +248,7 @@ def test_the_commands(tmp_path: Path, capsys: Capture) -> None:
     assert "keep their sizes" in refused(
         capsys, "whatif", log, "--node-types", "n=4x32c", "--malleable", "20"
     )
+    assert "no choice among them" in refused(capsys, "when", log, "--policy", "easy(choice=best-fit)")
     swf = _file(tmp_path, "; MaxNodes: 4\n1 0 0 60 4 -1 -1 4 60 -1 1 1 1 1 1 1 -1 -1\n")
     assert "does not tell" in refused(
         capsys, "import", swf, "--node-types", "n=4x8c", "--out", out, "--force"

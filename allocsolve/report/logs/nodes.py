@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from allocsolve.errors import InvalidOption
 from allocsolve.instances.formats.logs.log import SWF_UNITS, log_not_modelled, shared_advice
+from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM
 from allocsolve.model.places import NodeType
 from allocsolve.registry import canonical_name
 from allocsolve.report.logs.questions import EASY, Question
@@ -27,7 +28,7 @@ NODE_TYPES: Final = "node_types"
 
 
 def by_rule(policy: str) -> list[str]:
-    """Return a policy once for each rule of choice; itself if it has no choice, or says another than first."""
+    """Return a policy once for each rule of choice; itself if it has no choice, or names one."""
     name = canonical_name(policy)
     head, _, options = name.removesuffix(")").partition("(")
     if "choice=" in options:
@@ -89,7 +90,8 @@ def node_cautions(figures: WhatIf) -> Iterator[str]:
         if figures.recorded is not None and figures.recorded.schedule.place_offsets is None:
             yield "The log does not say on which nodes jobs ran: what was is not checked against the nodes."
         return
-    if shared_advice(log) is None and not log_not_modelled(log):
+    shares = shared_advice(log) is not None or bool(log_not_modelled(log))
+    if not shares or log.machine.told_by == OF_PROBLEM:
         return
     assumed = [one.question for one in figures.outlooks if one.question.option == NODE_TYPES]
     if not assumed:
