@@ -8,13 +8,44 @@ import numpy as np
 
 from allocsolve.judge.messages import shown_seconds
 from allocsolve.judge.sums import summable
-from allocsolve.model.places import all_shapes
+from allocsolve.model.places import all_shapes, resource_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from allocsolve.model import FloatArray, IntArray, Shape, WorkloadProblem, WorkloadSchedule
     from allocsolve.model.arrays import BoolArray
+
+
+def scarcest_amounts(problem: WorkloadProblem) -> tuple[IntArray, int]:
+    """Return how much each job holds of what is scarcest on nodes that are places, and how much there is.
+
+    That is the resource of which all jobs for their run times need most against what all nodes have. A job
+    that shares its nodes with nobody holds all of as many of the smallest nodes that it may use. Without
+    resources such jobs hold nodes, and others nothing. O(jobs x resources + shapes x types).
+    """
+    shapes, kinds = all_shapes(problem.jobs), problem.node_types
+    held = {name: [0] * len(shapes) for name in resource_names(kinds)}
+    number = {name: sum(kind.count * dict(kind.has).get(name, 0) for kind in kinds) for name in held}
+    for name, column in held.items():
+        known: dict[Shape, int] = {}
+        for job, shape in enumerate(shapes):
+            if shape not in known:
+                has = [
+                    dict(kind.has).get(name, 0)
+                    for kind in kinds
+                    if not shape.types or kind.name in shape.types
+                ]
+                alone = shape.least_nodes * min(has) if shape.exclusive else 0
+                known[shape] = max(alone, shape.chunks * dict(shape.each).get(name, 0))
+            column[job] = known[shape]
+    if not held:
+        alone = [shape.least_nodes if shape.exclusive else 0 for shape in shapes]
+        return np.array(alone, dtype=np.int64), problem.num_nodes
+    amounts = {name: np.array(column, dtype=np.int64) for name, column in held.items()}
+    runs = problem.jobs.packed.runtime
+    scarcest = max(held, key=lambda name: float((amounts[name] * runs).sum()) / number[name])
+    return amounts[scarcest], number[scarcest]
 
 
 def place_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, left: FloatArray) -> list[str]:

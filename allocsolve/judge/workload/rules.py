@@ -15,6 +15,7 @@ from allocsolve.judge.quantiles import quantile
 from allocsolve.judge.sums import are_sums, held_after, summable
 from allocsolve.judge.workload.elastic import elastic_violations, needed_sizes
 from allocsolve.judge.workload.machine import early_violations, machine_violations, open_node_seconds
+from allocsolve.judge.workload.places import scarcest_amounts
 from allocsolve.judge.workload.tolerance import (
     TIME_TOLERANCE_S,
     are_quarters,
@@ -263,7 +264,7 @@ class WorkloadMetrics:
     max_slowdown: float
     max_wait: float
     #: Node-seconds that jobs hold / those of all open nodes from the first submission to the last end. Where
-    #: nodes are places: of what is scarcest on them, such as processors, see `WorkloadProblem.on_counts`.
+    #: nodes are places: of that of which jobs need most against what there is, such as processors.
     utilisation: float
     #: The mean number of jobs that wait during that time.
     mean_queue_length: float
@@ -335,8 +336,8 @@ def _scarcest(problem: WorkloadProblem, schedule: WorkloadSchedule) -> tuple[Int
     """Return how many nodes each piece holds and how many there are; on places, of what is scarcest."""
     if not problem.node_types:
         return schedule.nodes, problem.num_nodes
-    counts = problem.on_counts()
-    return np.repeat(counts.jobs.packed.nodes, np.diff(schedule.offsets)), counts.num_nodes
+    amounts, there = scarcest_amounts(problem)
+    return np.repeat(amounts, np.diff(schedule.offsets)), there
 
 
 def _mean(values: FloatArray, weights: FloatArray) -> float:

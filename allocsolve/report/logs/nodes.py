@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from allocsolve.errors import InvalidOption
 from allocsolve.instances.formats.logs.log import SWF_UNITS, log_not_modelled, shared_advice
+from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM
 from allocsolve.model.places import NodeType
 from allocsolve.registry import canonical_name
 from allocsolve.report.logs.questions import EASY, Question
@@ -27,7 +28,7 @@ NODE_TYPES: Final = "node_types"
 
 
 def by_rule(policy: str) -> list[str]:
-    """Return a policy once for each rule of choice; itself if it has no choice, or says it."""
+    """Return a policy once for each rule of choice; itself if it has no choice, or names one."""
     name = canonical_name(policy)
     head, _, options = name.removesuffix(")").partition("(")
     if "choice=" in options:
@@ -71,8 +72,8 @@ def on_assumed_nodes(problem: WorkloadProblem) -> list[Question]:
 
 #: What rows of both ends mean.
 _ENDS: Final = (
-    "packed, a job starts on the nodes with room that are fullest (best-fit); spread, on those that are "
-    "emptiest (least-loaded, as CR_LLN of Slurm)"
+    "Packed: a job starts on the fullest nodes that have room (best-fit). Spread: on the emptiest ones "
+    "(least-loaded, as with CR_LLN of Slurm)."
 )
 
 
@@ -81,14 +82,16 @@ def node_cautions(figures: WhatIf) -> Iterator[str]:
     log, types = figures.log, figures.problem.node_types
     if types:
         unusual = log.report.unusual
-        yield f"Each node is looked at: {_ENDS}. A job on several nodes has as much on each of them."
+        yield "Each node is looked at. A job on several nodes has as much on each of them."
+        yield _ENDS
         if large := unusual.get("fits_no_node", 0):
             jobs = f"{large:,} jobs fit" if large > 1 else "1 job fits"
             yield f"{jobs} no nodes of these types: as many whole ones are held instead. Are the types right?"
         if figures.recorded is not None and figures.recorded.schedule.place_offsets is None:
             yield "The log does not say on which nodes jobs ran: what was is not checked against the nodes."
         return
-    if shared_advice(log) is None and not log_not_modelled(log):
+    shares = shared_advice(log) is not None or bool(log_not_modelled(log))
+    if not shares or log.machine.told_by == OF_PROBLEM:
         return
     assumed = [one.question for one in figures.outlooks if one.question.option == NODE_TYPES]
     if not assumed:
@@ -97,5 +100,6 @@ def node_cautions(figures: WhatIf) -> Iterator[str]:
     kind = assumed[0].problem.node_types[0]
     yield (
         f"Assumed in the rows packed and spread: {kind.count:,} equal nodes of {log.per_node:,} processors, "
-        f"as jobs on several nodes tell, memory and GPUs unlimited; {_ENDS}. --node-types says what there is."
+        "as jobs on several nodes tell. --node-types says what there is, memory and GPUs, too."
     )
+    yield _ENDS

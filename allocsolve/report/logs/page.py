@@ -451,9 +451,9 @@ def _compared(figures: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
         note = "Above: how much of the machine was busy. Below: how many jobs waited."
         if len(figures.cases) > len(_drawn(figures)):
             note += " Three schedules of those in the table: more lines are hard to tell apart."
-        yield figure_html(
-            "Over time", over_time(figures.problem, _drawn(figures)), note + _unit_note(figures)
-        )
+        if drawn := _drawn(figures, on_nodes=True):
+            drawing = over_time(figures.problem, drawn)
+            yield figure_html("Over time", drawing, note + _unit_note(figures))
         yield "</div>"
     if figures.replayed:
         yield _table(network_table(figures.replayed), numbers)
@@ -470,9 +470,14 @@ def _counts_note(figures: WhatIf) -> str:
     return " Nodes not modelled, but as it was." if log_not_modelled(figures.log) else ""
 
 
-def _drawn(figures: WhatIf) -> dict[str, WorkloadSchedule]:
-    """Return the schedules of drawings with lines: as it was, the best policy, and with hindsight."""
+def _drawn(figures: WhatIf, *, on_nodes: bool = False) -> dict[str, WorkloadSchedule]:
+    """Return the schedules of drawings with lines: as it was, the best policy, and with hindsight.
+
+    Where nodes are places, only those are drawn on them that say where jobs lie.
+    """
     shown = [case for case in (figures.recorded, figures.best_policy, figures.hindsight) if case is not None]
+    if on_nodes and figures.problem.node_types:
+        shown = [case for case in shown if case.schedule.place_offsets is not None]
     return {schedule_name(case.key): case.schedule for case in shown}
 
 

@@ -17,6 +17,7 @@ from allocsolve.instances.formats.logs.squeue import QueuedJob
 from allocsolve.instances.formats.logs.squeue_reasons import MAINTENANCE
 from allocsolve.instances.formats.logs.times import Clock, zone
 from allocsolve.prediction.scenarios import waits_by_limits
+from allocsolve.registry.names import parse_name
 from allocsolve.report.queues.machine import MachineOptions, blocks_of, machine_of, snapshot_of, units_of
 
 if TYPE_CHECKING:
@@ -131,6 +132,8 @@ def when(
     FormatError
         If a file cannot be read.
     """
+    if any(name == "choice" for name, _ in parse_name(policy).options):
+        raise InvalidOption(f"--policy {policy}: when counts nodes, and so has no choice among them")
     named = adaptors.named_policy(policy)
     listing = read_squeue(queue, timezone=timezone)
     instant = _now(now, timezone, listing)
