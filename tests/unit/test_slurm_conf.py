@@ -12,7 +12,7 @@ from offenders import all_offenders
 from allocsolve.errors import FormatError
 from allocsolve.heuristics import SlurmBackfill
 from allocsolve.model import WorkloadProblem
-from allocsolve.registry import make_solver
+from allocsolve.registry import canonical_name, make_solver
 from allocsolve.report.logs import SlurmSettings, read_slurm_conf
 
 if TYPE_CHECKING:
@@ -53,6 +53,20 @@ def test_every_modelled_option_is_taken(
     made = read(folder, f"SchedulerParameters={','.join(texts)}\n")
     assert make_solver(made.policy, WorkloadProblem) == SlurmBackfill(**chosen)  # type: ignore[arg-type]  # they are integers
     assert made.remarks == ()
+
+
+@pytest.mark.parametrize(
+    ("conf", "policy"),
+    [
+        ("SelectTypeParameters=CR_Core_Memory,CR_LLN\n", "slurm-backfill(choice=least-loaded)"),
+        ("SelectTypeParameters=CR_Core\n", "slurm-backfill(choice=slurm)"),
+        ("SchedulerType=sched/builtin\n", "fcfs(choice=slurm)"),
+    ],
+)
+def test_nodes_that_are_places_are_chosen_as_slurm_does(tmp_path: Path, conf: str, policy: str) -> None:
+    file = tmp_path / "slurm.conf"
+    file.write_text(conf, "utf-8")
+    assert read_slurm_conf(file, chooses_nodes=True) == SlurmSettings(canonical_name(policy), ())
 
 
 def test_files_as_sites_have_them(tmp_path: Path) -> None:

@@ -219,11 +219,6 @@ def inquire(
     days = zone(timezone)
     both_ends: list[Question] = []
     remarks: tuple[str, ...] = ()
-    configured, told = ((), ()) if slurm_conf is None else _policy_of(slurm_conf)
-    policies = tuple(dict.fromkeys((*policies, *configured)))
-    orders = (*orders, *(one for one in QUEUE_ORDERS if order_policy(one) in policies and one not in orders))
-    if EXACT in policies and "actual" not in limits:
-        limits = (*limits, "actual")
     if is_problem(read_text(log, lambda text: text.head)[0]):
         of_logs: dict[str, object] = {"format": format, "time_unit": time_unit, "events": events}
         of_logs |= {"resources": resources, "partitions": partitions}
@@ -262,6 +257,11 @@ def inquire(
         if (assumed := assumed_nodes(jobs)) and not (parts.windows or resources or partitions):
             placed = read(None, SiteNodes(assumed))
             both_ends = on_assumed_nodes(log_problem(placed)) if placed.names == jobs.names else []
+    configured, told = ((), ()) if slurm_conf is None else _policy_of(slurm_conf, problem)
+    policies = tuple(dict.fromkeys((*policies, *configured)))
+    orders = (*orders, *(one for one in QUEUE_ORDERS if order_policy(one) in policies and one not in orders))
+    if EXACT in policies and "actual" not in limits:
+        limits = (*limits, "actual")
     asked = questions(
         jobs,
         problem,
@@ -282,9 +282,9 @@ def inquire(
     return Inquiry(jobs, problem, asked, planned, policies, split, days, remarks, network)
 
 
-def _policy_of(slurm_conf: PathLike) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _policy_of(slurm_conf: PathLike, problem: WorkloadProblem) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the policy that a slurm.conf describes, and what has to be known of it."""
-    configured, told = read_slurm_conf(slurm_conf)
+    configured, told = read_slurm_conf(slurm_conf, chooses_nodes=bool(problem.node_types))
     return (configured,), told
 
 

@@ -93,7 +93,7 @@ class _Setting(NamedTuple):
     place: str  #: the line
 
 
-def read_slurm_conf(path: PathLike) -> SlurmSettings:
+def read_slurm_conf(path: PathLike, *, chooses_nodes: bool = False) -> SlurmSettings:
     """Read how a cluster under Slurm schedules.
 
     Raises `FormatError` if the file cannot be read or has no parameters, or a value is none that Slurm takes.
@@ -102,6 +102,9 @@ def read_slurm_conf(path: PathLike) -> SlurmSettings:
     ----------
     path
         A slurm.conf, or what ``scontrol show config`` prints. Files that it includes are not read.
+    chooses_nodes
+        Whether the policy is for nodes that are places: its rule of choice is ``least-loaded`` with
+        ``CR_LLN``, and ``slurm`` without it.
 
     Returns
     -------
@@ -119,8 +122,14 @@ def read_slurm_conf(path: PathLike) -> SlurmSettings:
     runs_passes = _scheduler(found, source, remarks)
     if "schedulerparameters" in found:
         runs_passes &= _scheduler_parameters(found["schedulerparameters"], source, options, remarks)
-    for one in _words(found.get("selecttypeparameters")):
-        remarks.append(_not_modelled(source, one, _SPREADS if one.name.upper() == "CR_LLN" else _COUNTED))
+    selects = {one.name.upper(): one for one in _words(found.get("selecttypeparameters"))}
+    if chooses_nodes:
+        options["choice"] = "least-loaded" if "CR_LLN" in selects else "slurm"
+    else:
+        remarks += (
+            _not_modelled(source, one, _SPREADS if name == "CR_LLN" else _COUNTED)
+            for name, one in selects.items()
+        )
     if runs_passes:
         text = ", ".join(f"{name}={value}" for name, value in options.items())
         return SlurmSettings(
@@ -128,7 +137,8 @@ def read_slurm_conf(path: PathLike) -> SlurmSettings:
         )
     if options.pop("order", None):
         remarks.append(f"{source}: without backfill the queue is in the order of submission here")
-    return SlurmSettings("fcfs", (*remarks,))
+    policy = f"fcfs(choice={options['choice']})" if chooses_nodes else "fcfs"
+    return SlurmSettings(canonical_name(policy), (*remarks,))
 
 
 def _settings(lines: Iterable[tuple[int, str]], source: str) -> tuple[dict[str, _Setting], list[str]]:
