@@ -37,7 +37,8 @@ class SiteNodes(NamedTuple):
     @property
     def ids(self) -> dict[str, int]:
         """The ids of the nodes that have names."""
-        found, first = {}, 0
+        found: dict[str, int] = {}
+        first = 0
         for kind in self.types:
             names = [name for listed in kind.names for name in host_names(listed)]
             found |= {name: first + idx for idx, name in enumerate(names)}
