@@ -129,8 +129,9 @@ def show(problem: WorkloadProblem) -> None:
     what = f"{big.sum():,} jobs need all {places.names[-1]} of a node"
     print(f"{len(big):,} jobs, {problem.num_nodes} nodes; {what}")
     print(f"{'mean wait [s]':18}{'all':>12}{'these':>12}{'others':>12}")
-    cases = {"counted": (counted(problem), "first"), **{choice: (problem, choice) for choice in NODE_CHOICES}}
-    for name, (machine, choice) in cases.items():
+    cases = [("counted", counted(problem), NODE_CHOICES[0])]
+    cases += [(choice, problem, choice) for choice in NODE_CHOICES]
+    for name, machine, choice in cases:
         waits = Easy(choice=choice).simulated(machine).schedule.first_starts - submit
         means = [waits[rows].mean() if rows.any() else 0.0 for rows in (big | ~big, big, ~big)]
         print(f"{name:18}" + "".join(f"{mean:12,.1f}" for mean in means))

@@ -22,6 +22,7 @@ from allocsolve.model import (
     ClosedWindow,
     Job,
     Jobs,
+    NodeType,
     Overhead,
     Phases,
     PowerLaw,
@@ -106,6 +107,8 @@ def _features(problem: WorkloadProblem) -> dict[str, Feature]:
 
 def _warm_up_problems(problem: WorkloadProblem) -> tuple[WorkloadProblem, ...]:
     """Return problems that together take the solvers through all the kernels that they need for this one."""
+    if problem.node_types:
+        return (_tiny_places(),)
     if not problem.is_plain:
         return (_tiny_machine(), _tiny_window())
     if problem.is_evolving:
@@ -160,6 +163,16 @@ def _tiny_machine() -> WorkloadProblem:
         resources={"gpus": 1},
         closed=[ClosedWindow(4, 9, {"nodes": 2})],
     )
+
+
+@functools.cache
+def _tiny_places() -> WorkloadProblem:
+    """Return a problem with a queue on nodes that are places."""
+    (plain,) = _tiny_problems("rigid")
+    jobs = [
+        Job(job.submit, 1, job.runtime, job.limit, chunks=job.nodes, each={"gpus": 1}) for job in plain.jobs
+    ]
+    return WorkloadProblem(None, jobs, node_types=[NodeType("gpu", 2, {"gpus": 2})])
 
 
 @functools.cache

@@ -22,7 +22,7 @@ from allocsolve.exact import Prices
 from allocsolve.heuristics import Easy, FirstFit
 from allocsolve.instances import write_problem
 from allocsolve.judge import certified_bound, violations, workload_value
-from allocsolve.model import WORKLOAD_OBJECTIVES, Budget, Job, Jobs, NodeType, Status, WorkloadProblem
+from allocsolve.model import WORKLOAD_OBJECTIVES, Budget, Job, Jobs, NodeType, Status, WorkloadProblem, terms
 from allocsolve.pictures._workload_places import (
     occupied_changes,
     place_intervals,
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cli_tools import Capture
+
+    from allocsolve.heuristics.workload.places import NodeChoice
+    from allocsolve.model import WorkloadTerm
 
 TYPES = (NodeType("gpu", 2, {"cpus": 8, "gpus": 4}, weight=1), NodeType("std", 2, {"cpus": 8}))
 JOBS = [
@@ -49,7 +52,7 @@ JOBS = [
 def test_jobs_are_drawn_where_they_are_and_beside_each_other(problem: WorkloadProblem) -> None:
     starts, placements = serial(problem)
     schedule = schedule_of(problem, starts, placements)
-    order = np.lexsort((np.arange(len(starts)), starts))
+    order = np.argsort(np.array(starts), kind="stable")
     drawn: dict[int, list[tuple[float, float, float, float]]] = defaultdict(list)
     for job, intervals in zip(order.tolist(), place_intervals(problem, schedule, order), strict=True):
         at = [(first, last + 1) for first, last in intervals]
@@ -92,20 +95,21 @@ def test_what_is_in_use_is_what_jobs_hold(problem: WorkloadProblem) -> None:
 @settings(max_examples=examples(40), deadline=None)
 @given(problem=place_problems(min_jobs=1))
 def test_hindsight_is_no_worse_than_policies_and_no_better_than_its_bound(
-    term: str, problem: WorkloadProblem
+    term: WorkloadTerm, problem: WorkloadProblem
 ) -> None:
-    result = Prices((term,))(problem, Budget(iterations=20))  # type: ignore[arg-type]  # a term
+    result = Prices((term,))(problem, Budget(iterations=20))
     assert result.answer is not None
+    assert result.objective is not None
     assert violations(problem, result.answer) == ()
-    value = workload_value(problem, result.answer, (term,))  # type: ignore[arg-type]
-    assert result.bound <= result.objective == value
-    assert (result.status is Status.OPTIMAL) == (result.bound == value)
+    value, bound = terms(result.objective), terms(result.bound)
+    assert bound <= value == terms(workload_value(problem, result.answer, (term,)))
+    assert (result.status is Status.OPTIMAL) == (bound == value)
     for policy in (Easy(), FirstFit()):
         answer = policy(problem, Budget()).answer
         assert answer is not None
-        assert value <= workload_value(problem, answer, (term,))  # type: ignore[arg-type]
+        assert value <= terms(workload_value(problem, answer, (term,)))
     if result.certificate is not None:
-        assert certified_bound(problem, result.certificate, (term,)) <= result.bound * (1 + 1e-9)
+        assert certified_bound(problem, result.certificate, (term,)) <= bound[0] * (1 + 1e-9)
 
 
 @pytest.mark.usefixtures("in_process")
@@ -133,7 +137,7 @@ def test_who_is_called_with_views_knows_no_places() -> None:
 
 
 #: Per cent of all GPUs that are allocated, of which devices may be left over: Weng et al., USENIX ATC 2023.
-PUBLISHED = {"dot": 90.9, "best-fit": 93.1, "fgd-scores": 95.39}
+PUBLISHED: dict[NodeChoice, float] = {"dot": 90.9, "best-fit": 93.1, "fgd-scores": 95.39}
 
 
 def test_fgd_packs_its_trace_best(traces: Path) -> None:
@@ -178,7 +182,7 @@ def test_fgd_packs_its_trace_best(traces: Path) -> None:
     problem = WorkloadProblem(None, jobs, node_types=types)
     shares = {}
     for choice, published in PUBLISHED.items():
-        schedule = FirstFit(choice=choice).simulated(problem).schedule  # type: ignore[arg-type]
+        schedule = FirstFit(choice=choice).simulated(problem).schedule
         in_time = schedule.first_starts == np.arange(count)
         shares[choice] = 100 * milli[order][in_time].sum() / there
         assert published - 1 < shares[choice] < published + 4

@@ -17,7 +17,7 @@ from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit, SlurmBackfill
 from allocsolve.heuristics.workload.places import MOST_PLANNED, NODE_CHOICES
 from allocsolve.heuristics.workload.policies import QUEUE_ORDERS
-from allocsolve.judge import violations
+from allocsolve.judge import violations, workload_breaches
 from allocsolve.model import Budget, Job, Jobs, NodeType, WorkloadProblem
 
 if TYPE_CHECKING:
@@ -125,6 +125,7 @@ def test_whole_nodes_of_one_type_are_counted(
     assert places.schedule.nodes.tolist() == plain.schedule.nodes.tolist()
     for column in ("started", "reasons", "blocked"):
         assert getattr(places.log, column).tolist() == getattr(plain.log, column).tolist()
+    assert workload_breaches(same[1], places.schedule) == workload_breaches(same[0], plain.schedule)
 
 
 @given(same=whole_nodes(), estimate=st.sampled_from(["limit", "actual"]))

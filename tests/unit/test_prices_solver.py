@@ -25,6 +25,7 @@ from allocsolve.model import (
     WORKLOAD_OBJECTIVES,
     Amdahl,
     Budget,
+    ClosedWindow,
     Job,
     Jobs,
     Limit,
@@ -293,6 +294,30 @@ def test_optima_of_few_jobs(problem: WorkloadProblem, seed: int) -> None:
     best, _ = annealed(problem, "turnaround", seed, 600)
     optimum = float(workload_optimum(problem, "turnaround"))
     assert best.values(("turnaround",))[0] == pytest.approx(optimum, rel=1e-9)
+
+
+@pytest.mark.parametrize("there", [7, 2**40])
+def test_plans_of_many_jobs_are_those_of_their_orders(there: int) -> None:
+    """There are fewer lists of what is free than jobs; of large amounts each takes a word."""
+    random = np.random.default_rng(3)
+    unit = there // 7
+    jobs = [
+        Job(float(submit), int(nodes) * unit, float(seconds), needs={"a": int(a) * unit, "b": int(b) * unit})
+        for submit, nodes, seconds, a, b in random.integers([0, 1, 1, 1, 1], [60, 8, 20, 8, 4], (40, 5))
+    ]
+    closed = [ClosedWindow(50, 90, {"nodes": 5 * unit, "b": 6 * unit})]
+    problem = WorkloadProblem(there, jobs, resources={"a": there, "b": there}, closed=closed)
+    search = OrderSearch(in_order(problem), ("turnaround",), 5)
+    least = [search.plan.values(("turnaround",))[0]]
+    for moves in (1, 30, 300, 300):
+        search.run(Budget().start(), moves, lambda: False)
+        plan = search.plan
+        again = Plan.in_order(problem, plan.sizes, plan.placed.chosen, frozen(search.order.copy()))
+        assert plan.placed.starts.tolist() == again.placed.starts.tolist()
+        least.append(plan.values(("turnaround",))[0])
+    best = search.best()
+    assert best.values(("turnaround",))[0] <= min(least) < least[0]
+    assert workload_violations(problem, best.schedule()) == ()
 
 
 def test_it_stops_when_it_is_told() -> None:

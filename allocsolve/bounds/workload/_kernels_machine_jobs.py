@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 _RARE = 1e-200
 
 #: How often the densities of all resources are made to fit each other, and halvings of a span of densities.
-_TURNS, _HALVINGS = 3, 24
+_TURNS, _HALVINGS = 3, 12
 
 
 class MachineEntries(NamedTuple):
-    """The jobs that have a price in each slot, and what they need; read-only."""
+    """The jobs that have a price in each slot, where each fits, and what they need; read-only."""
 
     offsets: IntArray  #: shape (slots + 1,): where each slot begins in `entries`
     entries: IntArray  #: positions among the slots of all windows
@@ -40,18 +40,26 @@ class _Table(NamedTuple):
     digits: IntArray  #: shape (rows, resources - 1): the use of the others
     ahead: FloatArray  #: shape (items + 1, cells)
     behind: FloatArray  #: shape (2, cells)
+    sums: FloatArray  #: shape (width,): of each use of the last resource
 
 
 @inner_kernel
-def _source(table: _Table, needs: IntArray, room: IntArray, row: int) -> int:
-    """Return the row from which an item leads to this one; -1 if there is none."""
+def _rows_back(needs: IntArray, room: IntArray) -> int:
+    """Return by how many rows an item leads on; no row before that one is led to."""
     shift, stride = 0, 1
     for resource in range(len(needs) - 2, -1, -1):
-        if needs[resource] > table.digits[row, resource]:
-            return -1
         shift += needs[resource] * stride
         stride *= room[resource] + 1
-    return row - shift
+    return shift
+
+
+@inner_kernel
+def _leads(table: _Table, needs: IntArray, row: int) -> bool:
+    """Return whether an item leads to a row from one before it."""
+    leads = True
+    for resource in range(len(needs) - 1):
+        leads = leads and needs[resource] <= table.digits[row, resource]
+    return leads
 
 
 @allocating_kernel
@@ -67,7 +75,9 @@ def _table_of(room: IntArray, items: int) -> _Table:
             digits[row, resource] = left % (room[resource] + 1)
             left //= room[resource] + 1
     width = room[resources - 1] + 1
-    return _Table(width, digits, np.empty((items + 1, rows * width)), np.empty((2, rows * width)))
+    return _Table(
+        width, digits, np.empty((items + 1, rows * width)), np.empty((2, rows * width)), np.empty(width)
+    )
 
 
 @inner_kernel
@@ -119,30 +129,31 @@ def _by_logarithms(
     ahead[0, 0] = 0.0
     behind[count % 2, :] = 0.0
     for item in range(count):
-        last = needs[item, wide]
+        last, shift = needs[item, wide], _rows_back(needs[item], room)
+        back = shift * width + last
         for row in range(rows):
-            source = _source(table, needs[item], room, row)
+            is_led_to = row >= shift and _leads(table, needs[item], row)
             for used in range(width):
-                value = ahead[item, row * width + used]
-                if source >= 0 and used >= last:
-                    value = _log_sum(value, ahead[item, source * width + used - last] + odds[item])
-                ahead[item + 1, row * width + used] = value
+                cell = row * width + used
+                value = ahead[item, cell]
+                if is_led_to and used >= last:
+                    value = _log_sum(value, ahead[item, cell - back] + odds[item])
+                ahead[item + 1, cell] = value
     total = -np.inf
     for cell in range(rows * width):
         total = _log_sum(total, ahead[count, cell])
     for item in range(count - 1, -1, -1):
-        last = needs[item, wide]
+        last, shift = needs[item, wide], _rows_back(needs[item], room)
         later, here = behind[(item + 1) % 2], behind[item % 2]
         for cell in range(rows * width):
             here[cell] = later[cell]
         mass = -np.inf
-        for row in range(rows):
-            source = _source(table, needs[item], room, row)
-            if source < 0:
+        for row in range(shift, rows):
+            if not _leads(table, needs[item], row):
                 continue
             for used in range(last, width):
                 taken = later[row * width + used]
-                before = source * width + used - last
+                before = (row - shift) * width + used - last
                 mass = _log_sum(mass, ahead[item, before] + taken)
                 here[before] = _log_sum(later[before], taken + odds[item])
         inside[item] = math.exp(min(0.0, mass + odds[item] - total))
@@ -182,23 +193,32 @@ def _by_probabilities(
         outside[item] = (small if tilted >= 0 else 1.0) / (1.0 + small)
     ahead[0, :] = 0.0
     ahead[0, 0] = 1.0
+    for used in range(width):
+        table.sums[used] = math.exp(densities[wide] * (used - width + 1))
     for row in range(rows):
-        weight = -full
+        weight = densities[wide] * (width - 1) - full
         for resource in range(wide):
             weight += densities[resource] * table.digits[row, resource]
+        fullest, begin = math.exp(weight), row * width
         for used in range(width):
-            behind[count % 2, row * width + used] = math.exp(weight + densities[wide] * used)
+            behind[count % 2, begin + used] = fullest * table.sums[used]
     for item in range(count):
         last, into, out = needs[item, wide], inside[item], outside[item]
         before, after = ahead[item], ahead[item + 1]
-        for row in range(rows):
-            source, begin = _source(table, needs[item], room, row), row * width
-            for cell in range(begin, begin + width):
-                after[cell] = out * before[cell]
-            if source >= 0:
-                shift = (row - source) * width + last
+        shift = _rows_back(needs[item], room)
+        for cell in range(shift * width):
+            after[cell] = out * before[cell]
+        for row in range(shift, rows):
+            begin = row * width
+            if _leads(table, needs[item], row):
+                for cell in range(begin, begin + last):
+                    after[cell] = out * before[cell]
+                back = shift * width + last
                 for cell in range(begin + last, begin + width):
-                    after[cell] += into * before[cell - shift]
+                    after[cell] = out * before[cell] + into * before[cell - back]
+            else:
+                for cell in range(begin, begin + width):
+                    after[cell] = out * before[cell]
     mass = 0.0
     for cell in range(rows * width):
         mass += ahead[count, cell] * behind[count % 2, cell]
@@ -209,14 +229,18 @@ def _by_probabilities(
         later, here, before = behind[(item + 1) % 2], behind[item % 2], ahead[item]
         for cell in range(rows * width):
             here[cell] = out * later[cell]
+        for used in range(width):
+            table.sums[used] = 0.0
+        shift = _rows_back(needs[item], room)
+        for row in range(shift, rows):
+            if _leads(table, needs[item], row):
+                at, to = row * width + last, (row - shift) * width
+                for used in range(width - last):
+                    here[to + used] += into * later[at + used]
+                    table.sums[used] += before[to + used] * later[at + used]
         taken = 0.0
-        for row in range(rows):
-            source = _source(table, needs[item], room, row)
-            if source >= 0:
-                shift, begin = (row - source) * width + last, row * width
-                for cell in range(begin + last, begin + width):
-                    here[cell - shift] += into * later[cell]
-                    taken += before[cell - shift] * later[cell]
+        for used in range(width):
+            taken += table.sums[used]
         inside[item] = min(1.0, into * taken / mass)
     return math.log(mass) + full + scale
 
@@ -301,10 +325,10 @@ def fullest_slots_on_machine(slots: MachineEntries, levels: FloatArray) -> float
             level, last = levels[slots.entries[at]], slots.needs[at, wide]
             if level <= 0:
                 continue
-            for row in range(rows - 1, -1, -1):
-                source = _source(table, slots.needs[at], room, row)
-                if source >= 0:
-                    to, read = row * width, source * width - last
+            shift = _rows_back(slots.needs[at], room)
+            for row in range(rows - 1, shift - 1, -1):
+                if _leads(table, slots.needs[at], row):
+                    to, read = row * width, (row - shift) * width - last
                     for used in range(width - 1, last - 1, -1):
                         best[to + used] = max(best[to + used], best[read + used] + level)
         total += best[rows * width - 1]

@@ -95,11 +95,12 @@ class PricesParams(Params):
     #: Rounds without a gain in a row after which a window by CP-SAT follows each round. While moves gain,
     #: they gain far more in the same time.
     idle_rounds: int = 25
-    #: On a machine that is not plain: the most jobs whose order is annealed, how often, and the shares of the
-    #: time for that, or of the moves.
+    #: On a machine that is not plain: the most jobs whose order is annealed; how often, with a limit of
+    #: time and where moves are counted; and the shares of the time for that, or of the moves.
     most_annealed_jobs: int = 500
-    anneals: int = 2
-    anneals_share: float = 0.8
+    anneals: int = 1
+    anneals_counted: int = 2
+    anneals_share: float = 0.9
     #: Those of the windows, and of the orders.
     windows: WindowParams = WindowParams()
     orders: OrderSearchParams = OrderSearchParams()
@@ -409,11 +410,12 @@ class _Search:
 
     def _anneal(self, clock: Clock, moves: float) -> int:
         """Anneal the order of the best plan some times; return the moves that were made of so many."""
-        count, share = self.params.anneals, self.params.anneals_share
-        each = math.floor(share * moves / count) if moves < math.inf else math.inf
+        counted, share = moves < math.inf, self.params.anneals_share
+        count = self.params.anneals_counted if counted else self.params.anneals
+        each = math.floor(share * moves / count) if counted else math.inf
         for number in range(count):
             if self._value <= self.bound.value:
-                return int(each) * number if each < math.inf else 0
+                return int(each) * number if counted else 0
             # Equal parts of the share of the time.
             own = clock.stage(share / (count - share * number))
             search = OrderSearch(
@@ -421,7 +423,7 @@ class _Search:
             )
             search.run(own, each, self._halt.is_set)
             self.best.offer(search.best())
-        return int(each) * count if each < math.inf else 0
+        return int(each) * count if counted else 0
 
     def _reinserter(self, restarts: int) -> Reinserter:
         return Reinserter(self.best.plan(), self.objective, self.budget.seed + restarts, self._target)

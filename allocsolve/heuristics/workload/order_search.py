@@ -8,27 +8,46 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_serial import OrderMoves, Orders
+from allocsolve.heuristics.workload._kernels_orders import (
+    FreeLists,
+    OrderedJobs,
+    OrderMoves,
+    Orders,
+    anneal_order,
+)
 from allocsolve.heuristics.workload.serial import Plan, plan_costs
+from allocsolve.model import frozen, packed_machine
 from allocsolve.model.options import Params
+
+#: Of so many lists of what is free, one begins each move.
+_KEPT: Final = 16
+#: Of a word, which has a sign.
+_BITS: Final = 63
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allocsolve.model import Clock, IntArray, WorkloadObjective
+    from allocsolve.model import Clock, FloatArray, IntArray, WorkloadObjective
 
 
 @dataclass(frozen=True, slots=True)
 class OrderSearchParams(Params):
     """The numbers of a search for an order, measured on 120 jobs under load."""
 
-    #: The first and the last temperature, in what a job costs that is later by a mean run time.
-    hottest: float = 3.0
-    coldest: float = 0.03
+    #: The first temperature, in what jobs of the first plan cost in the mean beyond their least costs, or a
+    #: job that is later by a mean run time, if that is more: jobs that wait for long behind a closed window
+    #: change places with those before it only then. The last one, in what a job costs that is later by a mean
+    #: run time: below a few tenths little is gained.
+    hottest: float = 1.0
+    coldest: float = 0.3
+    #: Both in what a job costs that is later by a mean run time, where moves are counted: some thousands gain
+    #: more at lower temperatures, and from 50,000 on it is all one.
+    hottest_counted: float = 3.0
+    coldest_counted: float = 0.03
     #: How many places a job moves at most; of a random number this power is taken, so most moves are short.
     farthest: int = 100
     power: float = 3.0
@@ -57,7 +76,7 @@ class OrderSearch:
     with its cost and over time (Metropolis). The order stays as it is: of two jobs the first has its way, so
     small jobs that fill holes do not come before the wide ones around them.
 
-    *Complexity*: O(jobs) places for a move; about 25 microseconds for 120 jobs.
+    *Complexity*: O(jobs) places for a move; about 8 microseconds for 120 jobs under load.
     """
 
     def __init__(
@@ -67,23 +86,35 @@ class OrderSearch:
         seed: int,
         params: OrderSearchParams = OrderSearchParams(),
     ) -> None:
-        starts = plan.placed.starts
-        order: IntArray = np.argsort(starts, kind="stable")
-        #: The present plan, which is serial generation in the present order.
-        self.plan = plan = Plan.in_order(plan.problem, plan.sizes, plan.placed.chosen, order)
-        self._params = params
-        self._costs = plan_costs(plan.problem, objective[0], plan.sizes)
+        order: IntArray = np.argsort(plan.placed.starts, kind="stable")
+        plan = Plan.in_order(plan.problem, plan.sizes, plan.placed.chosen, order)
         starts, seconds = plan.placed.starts, plan.seconds
+        self._given, self._params = plan, params
+        self._costs = plan_costs(plan.problem, objective[0], plan.sizes)
         self._typical = float(self._costs.slope.mean()) * float(seconds.mean())
         times = starts + seconds * self._costs.of_end
         costs = np.maximum(self._costs.floor, self._costs.slope * (times - self._costs.reference))
-        excess = float((costs - self._costs.least).sum())
+        waits = float((costs - self._costs.least).mean())
+        self._hottest = params.hottest * (max(1.0, waits / self._typical) if self._typical > 0 else 1.0)
+        machine = packed_machine(plan.problem)
+        needs = np.zeros((len(order), len(machine.names)), dtype=np.int64)
+        needs[np.repeat(np.arange(len(order)), np.diff(machine.offsets)), machine.resource] = machine.amount
+        needs[:, 0] = plan.nodes
+        packed, marks = _packed(np.concatenate((needs, machine.capacity)), machine.capacity.max(axis=0))
+        self._jobs = OrderedJobs(
+            frozen(machine.release), frozen(seconds), frozen(packed[: len(order)].copy()), frozen(marks)
+        )
+        times = machine.times.copy()
+        times[0] = min(times[0], machine.release.min())
+        self._lists = _lists(times, packed[len(order) :] | marks, len(order))
         self._orders = Orders(
             order=order.copy(),
             trial=order.copy(),
-            old_starts=starts.copy(),
+            starts=starts.copy(),
             best_starts=starts.copy(),
-            costs=np.array([excess, excess]),
+            tried=starts.copy(),
+            costs=np.zeros(len(order) + 1),
+            least=np.full(1, np.inf),
             random=np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1),
         )
 
@@ -92,22 +123,67 @@ class OrderSearch:
         """The present order. Shape (jobs,)."""
         return self._orders.order
 
+    @property
+    def plan(self) -> Plan:
+        """The present plan, which is serial generation in the present order."""
+        return self._plan(self._orders.starts)
+
     def best(self) -> Plan:
         """Return the plan of least cost that was met."""
-        plan = self.plan
-        return Plan(plan.problem, plan.sizes, self._orders.best_starts, plan.placed.chosen)
+        return self._plan(self._orders.best_starts)
+
+    def _plan(self, starts: FloatArray) -> Plan:
+        given = self._given
+        return Plan(given.problem, given.sizes, starts, given.placed.chosen)
 
     def run(self, clock: Clock, moves: float, stop: Callable[[], bool]) -> None:
         """Anneal until the time is over, or so many moves are made.
 
         The temperature falls with the time where there is a limit, and otherwise with the moves.
         """
-        plan, params, limit, made = self.plan, self._params, clock.divisible, 0
+        params, limit, made = self._params, clock.divisible, 0
+        hottest, coldest = self._hottest, params.coldest
+        if limit == math.inf:
+            hottest, coldest = params.hottest_counted, params.coldest_counted
         while made < moves and clock.remaining > 0 and not stop():
             done = made / moves if limit == math.inf else 1 - clock.remaining / limit
-            share = params.coldest / params.hottest
-            temperature = params.hottest * self._typical * share ** min(1.0, max(0.0, done))
+            temperature = hottest * self._typical * (coldest / hottest) ** min(1.0, max(0.0, done))
             count = int(min(params.round_moves, moves - made))
             drawn = OrderMoves(count, temperature, params.farthest, params.power, params.insertions)
-            plan.free.anneal(plan.sizes, self._costs, plan.placed, self._orders, drawn)
+            anneal_order(self._lists, self._jobs, self._costs, self._orders, drawn)
             made += count
+
+
+def _packed(amounts: IntArray, most: IntArray) -> tuple[IntArray, IntArray]:
+    """Return amounts, shape (rows, resources), in words, shape (rows, words), and the marks of the words.
+
+    A resource has a field for up to `most` and a bit above it, which is its mark. No word is negative.
+    """
+    words: list[IntArray] = []
+    marks: list[int] = []
+    used = _BITS
+    for resource, bits in enumerate(int(each).bit_length() for each in most.tolist()):
+        if used + bits + 1 > _BITS:
+            words.append(np.zeros(len(amounts), dtype=np.int64))
+            marks.append(0)
+            used = 0
+        words[-1] += amounts[:, resource] << used
+        used += bits + 1
+        marks[-1] += 1 << (used - 1)
+    return np.stack(words, axis=1), np.array(marks)
+
+
+def _lists(times: FloatArray, free: IntArray, jobs: int) -> FreeLists:
+    """Return lists of what is free, of which that without jobs is filled in. A job adds two steps at most."""
+    spacing = max(1, math.ceil(jobs / _KEPT))
+    kept, steps = 2 + jobs // spacing, 2 * jobs + len(times) + 1
+    lists = FreeLists(
+        spacing=np.array([spacing]),
+        counts=np.ones(kept, dtype=np.int64),
+        times=np.zeros((kept, steps)),
+        free=np.zeros((kept, steps, free.shape[1]), dtype=np.int64),
+    )
+    lists.counts[1] = len(times)
+    lists.times[1, : len(times)] = times
+    lists.free[1, : len(times)] = free
+    return lists

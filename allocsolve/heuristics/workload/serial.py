@@ -15,7 +15,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption, UnsupportedProblem
 from allocsolve.heuristics.workload import _kernels_serial as kernels
-from allocsolve.heuristics.workload._kernels_serial import anneal_order, change_plan, reinsert
+from allocsolve.heuristics.workload._kernels_serial import change_plan, reinsert
 from allocsolve.heuristics.workload.resources import check_rigid, given_to_kernels
 from allocsolve.kernels.free_nodes import FreeNodes
 from allocsolve.model import (
@@ -32,7 +32,7 @@ from allocsolve.model.job_kinds import ALL_SIZES, EVOLVING, allowed_sizes
 from allocsolve.model.options import Options, Within
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.workload._kernels_serial import Moves, OrderMoves, Orders, Placed
+    from allocsolve.heuristics.workload._kernels_serial import Moves, Placed
     from allocsolve.model import (
         Budget,
         Clock,
@@ -80,10 +80,6 @@ class FreeOverTime:
     ) -> None:
         """Make moves, see `reinsert`."""
         reinsert(self._nodes, sizes, self.release, *costs, placed, moves, count, self._machine)
-
-    def anneal(self, sizes: Sizes, costs: Costs, placed: Placed, orders: Orders, moves: OrderMoves) -> None:
-        """Make moves of the order of a plan, see `anneal_order`."""
-        anneal_order(self._nodes, sizes, self.release, costs, placed, orders, moves, self._machine)
 
     def steps(self, begin: float, end: float, nodes: IntArray) -> list[FreeSteps]:
         """Return what is free of each resource in a span, if jobs run on these numbers of nodes."""

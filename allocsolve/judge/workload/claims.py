@@ -559,7 +559,8 @@ def workload_breaches(
     EASY backfilling. ``conservative``: the plan is made anew at each instant: waiting jobs are planned one
     after the other in the order of the queue, each as early as possible on `Job.nodes` nodes. With exact
     estimates every kind of conservative backfilling keeps this claim; if jobs end early, a kind that keeps
-    older reservations may break it.
+    older reservations may break it. Where nodes are places and all jobs hold whole ones, nodes are counted,
+    and a claim says nothing of which; jobs that share nodes are refused.
 
     `InvalidOption` if a claim needs expected ends, and there are jobs that change their sizes.
 
@@ -588,6 +589,8 @@ def workload_breaches(
             raise UnknownName("claim", claim, WORKLOAD_CLAIMS)
     if len(schedule.offsets) != len(problem.jobs) + 1:
         raise InvalidAnswer(f"{len(schedule.offsets) - 1} scheduled jobs for {len(problem.jobs)} submitted")
+    if problem.node_types and (counts := problem.on_counts()).is_plain:
+        problem = counts
     for claim in claims:
         if claim in _EXPECTING:
             _check_expected(problem, schedule, claim)
