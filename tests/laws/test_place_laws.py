@@ -217,7 +217,8 @@ def test_whole_nodes_are_a_plain_problem(rows: list[tuple[int, int, int]]) -> No
 
 def test_who_counts_nodes_refuses_places_in_a_line() -> None:
     problem = WorkloadProblem(None, [Job(0, 1, 6, chunks=3, each={"cpus": 4}), Job(0, 2, 5)], node_types=FOUR)
-    for name in {*solver_names(WORKLOAD)} - {"fcfs", "first-fit", "easy", "slurm-backfill"}:
+    known = {"fcfs", "first-fit", "easy", "slurm-backfill", "prices", "date-branching"}
+    for name in {*solver_names(WORKLOAD)} - known:
         with pytest.raises(UnsupportedProblem, match=r"^[^\n]*places[^\n]*$"):
             make_solver(name, problem)(problem, Budget(iterations=1))
 

@@ -123,13 +123,15 @@ def test_amounts() -> None:
     )
 
 
-def _sacct(folder: Path, jobs: list[tuple[int, str, str, str]], machine: SiteNodes, **more: bool) -> JobLog:
+def _sacct(
+    folder: Path, jobs: list[tuple[int, str, str, str]], machine: SiteNodes, *, large: bool = False
+) -> JobLog:
     """Read jobs of an hour: nodes, AllocTRES, partition and nodes by name."""
     lines = ["JobID|Submit|Start|End|NNodes|AllocTRES|Partition|NodeList"]
     for idx, cells in enumerate(jobs):
         lines.append("|".join(map(str, (idx, 1e9 + idx, 2e9 + 9e3 * idx, 2e9 + 9e3 * idx + 3600, *cells))))
     path = _file(folder, "\n".join(lines).replace(".0|", "|"))
-    return read_table_log(path, "sacct", fields=LogFields(site=machine, **more))
+    return read_table_log(path, "sacct", fields=LogFields(site=machine, keeps_large=large))
 
 
 def _shapes(log: JobLog) -> list[Shape]:
@@ -166,7 +168,7 @@ def test_jobs_have_chunks_of_what_they_were_given(tmp_path: Path) -> None:
     assert workload_violations(problem, was) == ()
     write_problem(problem, tmp_path / "p.json")
     assert read_problem(tmp_path / "p.json") == problem
-    kept = _sacct(tmp_path, jobs, site, keeps_large=True)
+    kept = _sacct(tmp_path, jobs, site, large=True)
     assert kept.report.unusual["fits_no_node"] == 2
     assert sum(shape.is_whole for shape in _shapes(kept)) == 3
 
@@ -237,7 +239,7 @@ def test_the_commands(tmp_path: Path, capsys: Capture) -> None:
         *("fcfs(choice=best-fit)", "fcfs(choice=least-loaded)"),
         *("easy(choice=slurm)", "prices"),
     }
-    assert named.num_nodes == 4
+    assert getattr(named, "node_types", ()) == (NodeType("n", 4, {"cpus": 32}),)
     for options, fault in (
         (("--node-types", "n=4x"), "is not of the form"),
         (("--node-types", "n=4x32c", "--node-list", nodes), "said twice"),

@@ -40,8 +40,8 @@ def scarcest_amounts(problem: WorkloadProblem) -> tuple[IntArray, int]:
                 known[shape] = max(alone, shape.chunks * dict(shape.each).get(name, 0))
             column[job] = known[shape]
     if not held:
-        alone = [shape.least_nodes if shape.exclusive else 0 for shape in shapes]
-        return np.array(alone, dtype=np.int64), problem.num_nodes
+        nodes = [shape.least_nodes if shape.exclusive else 0 for shape in shapes]
+        return np.array(nodes, dtype=np.int64), problem.num_nodes
     amounts = {name: np.array(column, dtype=np.int64) for name, column in held.items()}
     runs = problem.jobs.packed.runtime
     scarcest = max(held, key=lambda name: float((amounts[name] * runs).sum()) / number[name])

@@ -65,8 +65,8 @@ def on_assumed_nodes(problem: WorkloadProblem) -> list[Question]:
     (kind,) = problem.node_types
     asked = []
     for policy, rule in zip(by_rule(EASY), RULES.values(), strict=True):
-        label = f"{kind.count:,} nodes of {dict(kind.has)['cpus']:,} processors, {rule}"
-        asked.append(Question(NODE_TYPES, rule, label, f"On {label},", problem, policy))
+        nodes = f"{kind.count:,} nodes of {dict(kind.has)['cpus']:,} processors"
+        asked.append(Question(NODE_TYPES, rule, f"{nodes}, {rule}", f"On {nodes}", problem, policy))
     return asked
 
 

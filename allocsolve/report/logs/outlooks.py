@@ -121,8 +121,10 @@ def outlook_sentences(figures: WhatIf) -> Iterator[Sentence]:
         return
     here, *others = figures.outlooks
     not_modelled = log_not_modelled(figures.log)
+    told = {id(here.question.problem)}
     for outlook in others:
-        if outlook.question.problem is not here.question.problem:
+        if id(outlook.question.problem) not in told:
+            told.add(id(outlook.question.problem))
             yield from _certain_in_counts(outlook) if not_modelled else _certain(outlook, here)
     reorders = any(one.question.option == "order" for one in others)
     exact = any(one.question.option == "estimates" for one in others)
