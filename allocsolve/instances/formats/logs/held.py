@@ -188,5 +188,5 @@ def _held(
 
 def _most(kind: NodeType, each: Mapping[str, int], per_node: int) -> int:
     """Return how many chunks an empty node has room for."""
-    has: dict[str, Any] = dict(kind.has)
-    return int(min(per_node, *(has[name] // amount for name, amount in each.items())))
+    has = dict(kind.has)
+    return min(per_node, *(has[name] // amount for name, amount in each.items()))
