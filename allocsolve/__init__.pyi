@@ -22,4 +22,5 @@ from .model import (
 )
 from .pictures.notebook import plot as plot
 from .registry import place as place, solve as solve
+from .report import whatif as whatif, when as when
 from .version import __version__ as __version__, show_versions as show_versions

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from allocsolve import bench
 from allocsolve.bench import RecordStore
+from allocsolve.bench.runs.runner import check_executor
 from allocsolve.cli.files import check_outputs, make_folder
 from allocsolve.cli.output import count_bar, remark, say, write_json
 from allocsolve.cli.study import keys_again, with_resume_hint
@@ -99,6 +100,7 @@ class Study(ABC, Generic[LabelT, MeasuredT]):
         args = self.args
         plot = getattr(args, "plot", None)
         check_outputs(plot, force=bool(getattr(args, "force", False)))
+        check_executor(args.executor)
         parts = iter(self.parts())
         first = next(parts)
         files = {}

@@ -20,6 +20,8 @@ from allocsolve.model import Solver, Value, parse_objective, shown_values
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from allocsolve.model import FloatArray
+
 P = TypeVar("P")
 A = TypeVar("A")
 
@@ -70,6 +72,8 @@ class Timeline(NamedTuple):
     num_nodes: int
     #: From which to which second how many nodes are closed.
     closed: tuple[tuple[float, float, int], ...] = ()
+    #: Of counted resources: name, how much there is, and in which seconds how much more of it is used.
+    resources: tuple[tuple[str, int, FloatArray, FloatArray], ...] = ()
 
 
 def nothing(problem: object) -> str:

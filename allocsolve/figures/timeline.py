@@ -138,7 +138,10 @@ def _bars(axes: Axes, rows: Sequence[GanttRow], second: float, most: int) -> Non
 
 
 def node_use(problem: Problem, answers: object, *, ax: Axes | Figure | None = None) -> Axes:
-    """Draw how many nodes are in use over time: the kind ``use`` of `plot`. Grey: what is closed."""
+    """Draw how many nodes are in use over time: the kind ``use`` of `plot`. Grey: what is closed.
+
+    Of a single answer on a machine with counted resources, these, too, as shares.
+    """
     named = answers if isinstance(answers, Mapping) else {"in use": answers}
     if not 0 < len(named) <= style.SERIES:
         raise InvalidOption(f"1 to {style.SERIES} answers can be told apart, not {len(named)}")
@@ -154,24 +157,29 @@ def node_use(problem: Problem, answers: object, *, ax: Axes | Figure | None = No
     edges = moments if len(moments) <= _PARTS else np.linspace(moments[0], moments[-1], _PARTS + 1)
     coarse = "" if len(moments) <= _PARTS else f", means over {duration(edges[1] - edges[0])}"
     unit = time_unit(edges[-1] - edges[0])
+    shown = one.resources[: style.SERIES - 1] if len(named) == 1 else ()
+    top = 100 if shown else one.num_nodes
+    sign = np.array([[top], [-top]]) / one.num_nodes
+    series = [
+        ("nodes" if shown else key, column[:, :2].T.ravel(), (sign * column[:, 2]).ravel())
+        for key, column in columns.items()
+    ]
+    series += [(f"{name} of {number:,}", times, 100 * used / number) for name, number, times, used in shown]
     with style.drawn(ax, style.COLUMN, 2.5) as axes:
-        for idx, (key, column) in enumerate(columns.items()):
-            changes = np.concatenate([column[:, 2], -column[:, 2]])
-            use = binned(np.concatenate([column[:, 0], column[:, 1]]), changes, edges)
+        for idx, (key, times, changes) in enumerate(series):
             look = {"linewidth": 1.0, "label": style.name(key), **style.line(idx)}
-            axes.stairs(use, edges / unit.seconds, baseline=None, **look)
-        every = f"all {one.num_nodes:,} nodes"
-        axes.axhline(one.num_nodes, color=style.BLACK, linewidth=0.6, label=every)
+            axes.stairs(binned(times, changes, edges), edges / unit.seconds, baseline=None, **look)
+        axes.axhline(top, color=style.BLACK, linewidth=0.6, label=f"all {one.num_nodes:,} nodes")
         closed = [part for part in one.closed if part[0] < edges[-1] and part[1] > edges[0]]
         if closed:
-            starts, ends, nodes = np.array(closed, dtype=float).T
-            widths, bottoms = (np.minimum(ends, edges[-1]) - starts) / unit.seconds, one.num_nodes - nodes
+            starts, ends, nodes = np.array(closed, dtype=float).T * [[1], [1], [top / one.num_nodes]]
+            widths, bottoms = (np.minimum(ends, edges[-1]) - starts) / unit.seconds, top - nodes
             look = {"align": "edge", "label": "closed", **style.LOOKS["closed"]}
             axes.bar(starts / unit.seconds, nodes, widths, bottoms, **look)
         axes.set_xlim(edges[0] / unit.seconds, edges[-1] / unit.seconds)
-        axes.set_ylim(0, 1.06 * one.num_nodes)
+        axes.set_ylim(0, 1.06 * top)
         axes.set_xlabel(f"time [{unit.name}]{coarse}")
-        axes.set_ylabel("nodes in use")
+        axes.set_ylabel("in use [%]" if shown else "nodes in use")
         axes.set_title(_title(problem, len(one.rows)))
         style.legend(axes)
     return axes

@@ -1,5 +1,5 @@
 from .formats.logs.fields import LogFields as LogFields
-from .formats.logs.jobs import read_sacct_log as read_sacct_log, read_table_log as read_table_log
+from .formats.logs.jobs import read_table_log as read_table_log
 from .formats.logs.log import (
     CleaningReport as CleaningReport,
     JobLog as JobLog,

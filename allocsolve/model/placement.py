@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
-from allocsolve.errors import InvalidProblem
+from allocsolve.errors import InvalidProblem, UnsupportedProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen
 from allocsolve.model.checks import flag, in_range, instance, integer, items, shown
 from allocsolve.model.problem import (
@@ -329,6 +329,16 @@ PLACEMENT_OBJECTIVES: tuple[str, ...] = (
 
 #: Several terms are minimised lexicographically.
 PlacementObjective: TypeAlias = Annotated[tuple[str, ...], objective_option(PLACEMENT_OBJECTIVES)]
+
+
+def domains_level(term: str) -> int:
+    """Return the level of the switches that a term of the objective counts, such as 2 of ``domains-2``.
+
+    `UnsupportedProblem` if it counts none: a solver asks for what it has no other model of.
+    """
+    if term not in PLACEMENT_OBJECTIVES or not term.startswith("domains"):
+        raise UnsupportedProblem(f"objective {term!r}: this solver has no model of it")
+    return int(term.partition("-")[2] or 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

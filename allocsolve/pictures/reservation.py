@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.families import Exhibit, View
+from allocsolve.families import Exhibit, GanttRow, Timeline, View
 from allocsolve.judge.reservation.rules import SIZE_CLASSES, curve_bits
 from allocsolve.model import CANCELLED, OUTCOMES, PROGRAM_KINDS, REJECTED, SUCCESSFUL, node_order
 from allocsolve.pictures.chart import (
@@ -531,6 +531,18 @@ def _size_class(place: int) -> str:
     return f"{low}-{last} nodes" if last else f"{low} nodes and more"
 
 
+def _timeline(problem: ReservationProblem, schedule: ReservationSchedule) -> Timeline:
+    rows = []
+    for job, (name, arrival) in enumerate(zip(problem.names, problem.packed.arrival.tolist(), strict=True)):
+        at = slice(schedule.offsets[job], schedule.offsets[job + 1])
+        begun, ended = schedule.hold_starts[at], schedule.hold_ends[at]
+        times, place = np.unique(np.concatenate([begun, ended]), return_inverse=True)
+        held = np.cumsum(np.bincount(place, np.repeat([1.0, -1.0], len(begun)), len(times)))
+        pieces = zip(times[:-1].tolist(), times[1:].tolist(), held.astype(np.int64).tolist(), strict=False)
+        rows.append(GanttRow(name, arrival, tuple((*piece, False) for piece in pieces)))
+    return Timeline(tuple(rows), problem.topology.num_nodes)
+
+
 RESERVATION_VIEW: Final[View[ReservationProblem, ReservationSchedule]] = View(
     describe=_describe,
     undrawable=lambda problem: too_many_nodes(problem.topology.num_nodes, _LARGEST_DRAWN),
@@ -539,4 +551,5 @@ RESERVATION_VIEW: Final[View[ReservationProblem, ReservationSchedule]] = View(
     terminal_picture=mesh_lines,
     plot_together=_plot_together,
     exhibits=reservation_exhibits,
+    timeline=_timeline,
 )

@@ -22,8 +22,10 @@ from allocsolve.pictures._workload_series import (
     gantt,
     level_axis,
     node_prices,
+    panels,
     span,
     timeline,
+    use_changes,
 )
 from allocsolve.pictures.chart import SERIES, Axis, Chart, counted, duration, percent, size_classes
 from allocsolve.pictures.time_axis import time_unit
@@ -337,7 +339,8 @@ def _timeline(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Timeline:
         )
     )
     closed = tuple((part.start, part.end, part.closed) for part in closed_parts(problem))
-    return Timeline(tuple(rows), problem.num_nodes, closed)
+    resources = ((*shown, *use_changes(problem, schedule, shown[0])) for shown in panels(problem))
+    return Timeline(tuple(rows), problem.num_nodes, closed, tuple(resources))
 
 
 def _metric_fields(problem: WorkloadProblem, metrics: WorkloadMetrics) -> list[tuple[str, str]]:

@@ -25,6 +25,8 @@ class CompiledSolver(Options):
     """A policy that runs a whole workload at once, as a solver: it always runs to the end of the workload."""
 
     __slots__ = ()
+    #: Whoever watches its time does not hold it to the budget.
+    runs_to_end: ClassVar[bool] = True
 
     @property
     def rules(self) -> EngineRules:

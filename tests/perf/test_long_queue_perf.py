@@ -16,7 +16,7 @@ from allocsolve.heuristics.workload import queue_lengths
 from allocsolve.heuristics.workload.conservative import Conservative, conservative_plan
 from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, Easy, Fcfs, FirstFit
 from allocsolve.heuristics.workload.srpt_area import SrptArea
-from allocsolve.instances import log_problem, lublin1999, read_sacct_log
+from allocsolve.instances import log_problem, lublin1999, read_table_log
 from allocsolve.instances.generators.elastic import elastic_workload
 from allocsolve.judge import confirm
 from allocsolve.model import Jobs, Result, WorkloadProblem, WorkloadSchedule
@@ -98,7 +98,7 @@ def test_conservative_backfilling_moves_nearly_all_queued_jobs_at_each_early_end
     problem = queue(2000)
     if name == "cirrus":
         log = trace(request.getfixturevalue("traces"), "cirrus_2024Q1_sacct.csv.gz")
-        problem = log_problem(read_sacct_log(log, num_nodes=360))
+        problem = log_problem(read_table_log(log, "sacct", num_nodes=360))
     conservative_plan(queue(10))  # compiled
     plan, seconds = timed(benchmark, conservative_plan, problem)
     assert seconds < most_seconds

@@ -21,7 +21,6 @@ from allocsolve.instances import (
     LOG_TABLES,
     log_problem,
     read_problem,
-    read_sacct_log,
     read_swf_log,
     read_table_log,
     recorded_schedule,
@@ -393,7 +392,7 @@ def test_no_line_is_lost(tmp_path_factory: pytest.TempPathFactory, data: st.Data
     text = text[:place] + data.draw(st.text("0123456789 |-.:ex\x00\t", max_size=3)) + text[place:]
     path = tmp_path_factory.mktemp("logs") / "log"
     path.write_text(("; MaxProcs: 8\n" if kind == "swf" else COLUMNS) + text + "\n", encoding="utf-8")
-    log = read_swf_log(path) if kind == "swf" else read_sacct_log(path, num_nodes=8)
+    log = read_swf_log(path) if kind == "swf" else read_table_log(path, "sacct", num_nodes=8)
     report = log.report
     assert report.job_lines == len([line for line in re.split("\r\n|\r|\n", text) if line.strip()])
     dropped = sum(report.dropped.values()) + report.changed.get("resized", 0)

@@ -20,7 +20,16 @@ from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.families import family_named
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011
-from allocsolve.model import Budget, EvolutionProblem, Mesh, PartitionProblem, Status, terms
+from allocsolve.model import (
+    Budget,
+    EvolutionProblem,
+    Job,
+    Mesh,
+    PartitionProblem,
+    Status,
+    WorkloadProblem,
+    terms,
+)
 from allocsolve.registry import searches
 
 if TYPE_CHECKING:
@@ -228,6 +237,28 @@ def test_what_does_not_search_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyP
             assert re.fullmatch(rf"killed: still running after \d\.\d s, {reason}", row.error)
         else:
             assert (row.error, row.runtime_s > 1) == ("", True)
+
+
+@pytest.mark.parametrize(("limit", "error"), [(600.0, ""), (0.5, "more than the 0.5 s that a policy has")])
+def test_a_policy_of_ones_own_runs_to_the_end_of_a_log(
+    limit: float, error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of the package do, whatever the budget; the process says that it is one."""
+    monkeypatch.setattr(execution, "GRACE_S", 0.5)
+    text = """
+        import time
+        from allocsolve.heuristics import Fcfs
+        def slow(view):
+            time.sleep(0.4)
+            return Fcfs().decide(view)
+    """
+    problem = WorkloadProblem(1, [Job(idx, 1, 1) for idx in range(4)], name="log")
+    with site(tmp_path, monkeypatch) as made, open_executor("local", jobs=1) as executor:
+        made.module("mine", text, head="")
+        tasks = plan([("", problem)], ["mine:slow"], budgets=[Budget(seconds=0.1)])
+        (row,) = run(tasks, executor=executor, policy_seconds=limit)
+    assert error in row.error
+    assert (row.value is None) == bool(row.error) == bool(error)
 
 
 def test_what_searches_is_known_by_name() -> None:

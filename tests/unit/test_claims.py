@@ -136,6 +136,23 @@ def test_nobody_waits_for_a_runner_that_was_killed(crew: Crew) -> None:
     crew.has_done_all()
 
 
+def test_a_runner_waits_where_another_one_opens_the_same_file(tmp_path: Path, monkeypatch: Any) -> None:
+    path = tmp_path / "records.sqlite"
+    RecordStore(path).close()
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        over = threading.Timer(0.3, other.execute, ["COMMIT"])
+
+        def just_before_the_mode_is_chosen(_: Path) -> bool:
+            other.execute("BEGIN IMMEDIATE")
+            over.start()
+            return False
+
+        monkeypatch.setattr("allocsolve.bench.runs.rows._is_on_network", just_before_the_mode_is_chosen)
+        with RecordStore(path) as store:
+            assert len(store) == 0
+        over.join()
+
+
 def _tasks(count: int) -> list[Task]:
     budgets = [Budget(seconds=60, seed=seed) for seed in range(count)]
     return plan([("", klein2011(8, num_apps=(3, 3)))], ["noX"], budgets=budgets)

@@ -74,6 +74,13 @@ class Shown:
         self.lines = [line.split() for line in self.text.splitlines()]
 
 
+def test_an_executor_that_is_none_is_refused_before_a_folder_is_made(tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "out"
+    said = refused(capsys, *LINA, "--executor", "moon", "--out", out)
+    assert "executor 'moon' is not local, dask:ADDRESS or mpi" in said
+    assert not out.exists()
+
+
 def test_klein2011_beside_the_paper(capsys: Capture) -> None:
     text = run(capsys, *KLEIN, "--count", 6)
     assert max(map(len, text.splitlines())) <= 100

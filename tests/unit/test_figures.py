@@ -25,7 +25,13 @@ from allocsolve.cli import main
 from allocsolve.errors import InvalidOption, SolverUnavailable, UnknownName
 from allocsolve.figures import FORMATS, gantt, plot, write_figures
 from allocsolve.instances import klein2011, lublin1999, uniform_occupancy, write_problem
-from allocsolve.model import ClosedWindow, WorkloadSchedule
+from allocsolve.model import (
+    ClosedWindow,
+    DeadlineJob,
+    ReservationProblem,
+    ReservationSchedule,
+    WorkloadSchedule,
+)
 from allocsolve.report import Section, examine
 
 if TYPE_CHECKING:
@@ -175,6 +181,29 @@ def test_nodes_in_use_add_up(count: int) -> None:
         area = float((schedule.nodes * (schedule.ends - schedule.starts)).sum())
         assert (values * np.diff(edges)).sum() * hour == pytest.approx(area)
     assert _width(axes) == 3.4
+
+
+def test_counted_resources_are_shares_beside_the_nodes() -> None:
+    jobs = [Job(0, 2, 60, needs={"gpus": 4}), Job(0, 1, 120, needs={"gpus": 2, "licences": 1})]
+    problem = WorkloadProblem(4, jobs, resources={"gpus": 8, "licences": 1})
+    axes = _plot(problem, solve(problem, "easy"), kind="use")
+    assert _legend(axes) == ["nodes", "gpus of 8", "licences of 1", "all 4 nodes"]
+    assert [patch.get_data()[0].tolist() for patch in axes.patches] == [[75, 25], [75, 25], [100, 100]]
+    assert len({str(patch.get_linestyle()) for patch in axes.patches}) == 3, "told apart in grey"
+    assert axes.get_ylabel() == "in use [%]"
+
+
+def test_reservations_have_gantt_charts() -> None:
+    problem = ReservationProblem(
+        Mesh((2, 2)), [DeadlineJob(0, n, 10, 20, name=f"job {n}") for n in (1, 2, 4)]
+    )
+    schedule = ReservationSchedule(
+        [2, 1, 0], [10, 15, np.nan], [0, 1, 4, 4], [0, 1, 2, 3], [0, 0, 0, 10], [10, 10, 15, 15]
+    )
+    axes = _plot(problem, schedule)
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["job 1", "job 2"], "one is rejected"
+    assert [text.get_text() for text in axes.texts] == ["1", "2", "2"]
+    assert _plot(problem, schedule, kind="use").patches[0].get_data()[0].tolist() == [3, 2]
 
 
 def test_what_cannot_be_drawn_is_said_in_a_line() -> None:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 import pytest
 from process_tools import python
 
+import allocsolve
+from allocsolve import report
 from allocsolve.families import families
 
 if TYPE_CHECKING:
@@ -343,4 +345,6 @@ def test_light_imports_load_no_heavy_backend() -> None:
     )
     bench, *loaded = python("-c", code)[0].split()
     assert bench == "False"
+    assert {"whatif", "when"} <= {*dir(allocsolve)}
+    assert (allocsolve.whatif, allocsolve.when) == (report.whatif, report.when)
     assert not {"ortools", "pulp", "matplotlib", "pandas"} & {*loaded}

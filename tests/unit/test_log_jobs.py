@@ -26,7 +26,6 @@ from allocsolve.instances import (
     LogFields,
     log_problem,
     read_problem,
-    read_sacct_log,
     read_solution,
     read_swf_log,
     read_table_log,
@@ -64,17 +63,17 @@ def fields_of(problem: WorkloadProblem) -> list[dict[str, object]]:
 
 
 def test_a_plain_import_leaves_all_of_it_out(tmp_path: Path) -> None:
-    log = read_sacct_log(written(tmp_path, *ROWS), num_nodes=10)
+    log = read_table_log(written(tmp_path, *ROWS), "sacct", num_nodes=10)
     assert log_problem(log).is_plain
     assert not {"no_needs", "no_partition", "no_priority"} & log.report.counts().keys()
-    log = read_sacct_log(written(tmp_path, *ROWS), num_nodes=10, fields=LogFields({"gpus:a100": 16}))
+    log = read_table_log(written(tmp_path, *ROWS), "sacct", num_nodes=10, fields=LogFields({"gpus:a100": 16}))
     assert log.asked.remark() == "left out, as no option names them (jobs): cfd (1), gpus (1)"
     assert fields_of(log_problem(log))[0] == {"needs": {"gpus:a100": 8}}
 
 
 def test_what_is_asked_for_is_read(tmp_path: Path) -> None:
     fields = LogFields({"gpus": 16, "cfd": 4}, {"std": 6, "long": 4}, eligible=True, priority_age=(1000, 1))
-    log = read_sacct_log(written(tmp_path, *ROWS), num_nodes=10, fields=fields)
+    log = read_table_log(written(tmp_path, *ROWS), "sacct", num_nodes=10, fields=fields)
     problem = log_problem(log)
     assert dict(problem.resources) == {"gpus": 16, "cfd": 4, "std": 6, "long": 4}
     day = 86_400
@@ -95,7 +94,7 @@ def test_what_is_asked_for_is_read(tmp_path: Path) -> None:
 def test_a_job_larger_than_what_there_is_is_dropped(tmp_path: Path) -> None:
     path = written(tmp_path, *ROWS)
     for fields in (LogFields({"gpus": 7}), LogFields(partitions={"long": 1})):
-        log = read_sacct_log(path, num_nodes=10, fields=fields)
+        log = read_table_log(path, "sacct", num_nodes=10, fields=fields)
         assert log.report.dropped["too_large"] == 1
         assert len(log.names) == 3
 
@@ -106,7 +105,9 @@ def test_a_resized_job_has_the_needs_of_its_largest_size(tmp_path: Path) -> None
         "7|{d}08:00:00|{d}08:00:00|{d}08:10:00|{d}08:20:00|60|3|std|5|gres/gpu=12,node=3||RESIZING|u",
         "7|{d}08:00:00|{d}08:00:00|{d}08:20:00|{d}08:30:00|60|2|std|5|gres/gpu=8,node=2||COMPLETED|u",
     )
-    log = read_sacct_log(written(tmp_path, *rows), num_nodes=9, fields=LogFields({"gpus": 16}, {"std": 9}))
+    log = read_table_log(
+        written(tmp_path, *rows), "sacct", num_nodes=9, fields=LogFields({"gpus": 16}, {"std": 9})
+    )
     assert fields_of(log_problem(log)) == [{"needs": {"gpus": 12}, "partition": "std"}]
 
 
@@ -123,9 +124,9 @@ def test_json_says_the_same(tmp_path: Path) -> None:
     ]
     strange = {**job, "job_id": 6, "partition": ["x"], "priority": True}
     path = saved(tmp_path, {"jobs": [job, strange]}, "log.json")
-    assert len(read_sacct_log(path, num_nodes=9).names) == 2  # nobody asked
+    assert len(read_table_log(path, "sacct", num_nodes=9).names) == 2  # nobody asked
     fields = LogFields({"gpus": 16, "cfd": 2}, {"std": 6}, eligible=True, priority_age=(1000, 1))
-    log = read_sacct_log(path, num_nodes=9, fields=fields)
+    log = read_table_log(path, "sacct", num_nodes=9, fields=fields)
     assert log.names == ("5",)
     assert len(log.report.faults) == 1
     assert fields_of(log_problem(log)) == [
@@ -243,7 +244,7 @@ def test_faults_are_told(tmp_path: Path) -> None:
         (LogFields(eligible=True), "line 7: Eligible 'soon' is no time that is read"),
         (LogFields(priority_age=(1, 1)), "line 7: Priority 'high' is no whole number"),
     ):
-        faults = read_sacct_log(path, num_nodes=9, unit="nodes", fields=fields).report.faults
+        faults = read_table_log(path, "sacct", num_nodes=9, unit="nodes", fields=fields).report.faults
         assert len(faults) == 1
         assert faults[0].startswith(said)
     plain = written(tmp_path, "1|{d}08:00:00|{d}08:00:00|{d}09:00:00|1", head="JobID|Submit|Start|End|NNodes")
@@ -254,7 +255,7 @@ def test_faults_are_told(tmp_path: Path) -> None:
         (LogFields(priority_age=(1, 1)), "--priority-age: Priority"),
     ):
         with pytest.raises(FormatError) as caught:
-            read_sacct_log(plain, num_nodes=9, fields=fields)
+            read_table_log(plain, "sacct", num_nodes=9, fields=fields)
         assert f"no column for {option}" in str(caught.value)
     for bad in (
         {"resources": {"gpus": 0}},

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from workload_traces import knl_problem, window_turnaround
 
-from allocsolve.errors import InvalidOption, UnknownName
+from allocsolve import solve
+from allocsolve.errors import InvalidOption, UnknownName, UnsupportedProblem
 from allocsolve.heuristics import MalleableAverage, MalleableMin, MalleablePref, MalleablePrefkeeper
 from allocsolve.instances.generators.elastic import elastic_workload
 from allocsolve.judge.workload.rules import workload_violations
-from allocsolve.model import Amdahl, Job, WorkloadProblem
+from allocsolve.model import Amdahl, Budget, Job, WorkloadProblem
 from allocsolve.simulation import Engine, EngineRules, Promise, Resize, Start, simulate
 from allocsolve.simulation.decisions import IllegalDecision
 
@@ -102,6 +103,14 @@ def test_illegal_decisions(name: str) -> None:
         engine.apply(decisions)
     assert message in str(caught.value)
     engine.apply([Start(3, 1)])  # nothing had been changed
+
+
+def test_what_moves_node_by_node_refuses_machines_on_which_that_takes_for_ever() -> None:
+    job: dict[str, Any] = {"min_nodes": 1, "max_nodes": 2**36, "speedup": Amdahl(1), "kind": "malleable"}
+    problem = WorkloadProblem(2**36, [Job(0, 2, 100, **job)])
+    with pytest.raises(UnsupportedProblem, match=r"68719476736 nodes: .* takes at most 16777216"):
+        MalleableAverage()(problem, Budget())
+    assert solve(WorkloadProblem(2**36, [Job(0, 2**36, 100)]), "malleable-average").objective == 100
 
 
 def test_a_rigid_workload_knows_no_promises() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from allocsolve.bounds import placement_bound
-from allocsolve.errors import UnknownName
+from allocsolve.errors import UnknownName, UnsupportedProblem
 from allocsolve.exact import PlacementCpSat, TreeKnapsack
 from allocsolve.exact.placement import cpsat, tree_knapsack
 from allocsolve.instances import uniform_occupancy
@@ -31,6 +31,14 @@ def test_objectives_are_those_of_the_family(make: Callable[..., object]) -> None
     assert repr(make("domains, pairwise")) == repr(make(ORDER))
     with pytest.raises(UnknownName, match="makespan"):
         placement_bound(SMALL_PODS, "makespan")
+
+
+@pytest.mark.parametrize("make", [TreeKnapsack, PlacementCpSat])
+def test_a_term_without_a_model_is_refused_in_a_line(make: Any) -> None:
+    solver = make()
+    object.__setattr__(solver, "objective", ("cable",))  # a term that its family has, and it has not
+    with pytest.raises(UnsupportedProblem, match=r"objective 'cable': this solver has no model of it"):
+        solver(SMALL_PODS, Budget())
 
 
 def test_tables_that_are_too_large_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from allocsolve import solve
@@ -11,7 +12,17 @@ from allocsolve.errors import InvalidOption
 from allocsolve.heuristics import SlurmBackfill
 from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit, decide_view
 from allocsolve.model import Amdahl, Budget, Job, Profile, SpeedupTable, Status, WorkloadProblem
-from allocsolve.simulation import Engine, EngineRules, Reason, Wake, promised_starts, run_policy, simulate
+from allocsolve.simulation import (
+    Engine,
+    EngineRules,
+    QueueSnapshot,
+    Reason,
+    Start,
+    Wake,
+    promised_starts,
+    run_policy,
+    simulate,
+)
 
 if TYPE_CHECKING:
     from allocsolve.simulation import Decision
@@ -255,6 +266,14 @@ def test_moldable_jobs_keep_their_nodes_and_evolving_ones_are_refused() -> None:
     problem = WorkloadProblem(4, [Job(0, 1, 5, min_nodes=1, max_nodes=3, evolution=steps)])
     with pytest.raises(InvalidOption, match="does not answer requests"):
         simulate(problem, SlurmBackfill())
+
+
+def test_slurm_plans_a_job_without_a_limit_to_the_end_of_its_window() -> None:
+    """The second job has no plan then, and the third leaves the first one what it needs."""
+    for limit in (np.inf, 2.0**40):
+        queue = np.array([7, 8, 1]), np.arange(3.0), np.array([limit, 1000, 5000]), np.arange(3.0)
+        view = QueueSnapshot(8, 30.0, np.array([6]), np.zeros(1), np.array([100.0]), *queue).view()
+        assert [one.job for one in SlurmBackfill().decide(view) if isinstance(one, Start)] == [2]
 
 
 def test_options_are_those_of_slurm() -> None:

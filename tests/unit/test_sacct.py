@@ -17,7 +17,7 @@ from table_logs import counted
 from workload_traces import trace
 
 from allocsolve.errors import AllocsolveError, FormatError
-from allocsolve.instances import log_problem, read_sacct_log, recorded_schedule
+from allocsolve.instances import log_problem, read_table_log, recorded_schedule
 from allocsolve.instances.formats.logs.times import Clock, duration, time_limit, zone
 from allocsolve.judge.workload.rules import workload_violations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def read(folder: Path, text: str, nodes: int | None = 100, **options: object) -> JobLog:
     path = folder / "log.txt"
     path.write_text(text, encoding="utf-8")
-    return read_sacct_log(path, num_nodes=nodes, **options)  # type: ignore[arg-type]  # as the test has them
+    return read_table_log(path, "sacct", num_nodes=nodes, **options)  # type: ignore[arg-type]  # as the test has them
 
 
 def table(*rows: str, head: str = "JobID|Submit|Start|End|ElapsedRaw|Timelimit|NNodes|State|User") -> str:
@@ -282,9 +282,9 @@ def test_the_report(tmp_path: Path, capsys: Capture) -> None:
 
 def test_a_real_log(traces: Path) -> None:
     path = trace(traces, "cirrus_2024Q1_sacct.csv.gz")
-    log = read_sacct_log(path, num_nodes=12_960, unit="processors")
+    log = read_table_log(path, "sacct", num_nodes=12_960, unit="processors")
     counts = {"job_lines": 11_635, "cancelled": 199, "no_run_time": 2, "kept": 11_434, "no_limit": 11_434}
     assert counted(log) == counts
     assert workload_violations(log_problem(log), recorded_schedule(log)) == ()
-    shared = read_sacct_log(path, num_nodes=360)
+    shared = read_table_log(path, "sacct", num_nodes=360)
     assert counted(shared)["part_of_a_node"] == 10_619

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cli_tools import run
 
-from allocsolve.instances import log_problem, read_sacct_log, read_swf_log
+from allocsolve.instances import log_problem, read_swf_log, read_table_log
 from allocsolve.pictures.workload import WORKLOAD_VIEW
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ def sacct(folder: Path) -> Path:
 
 
 def test_processors_of_shared_nodes_are_told(tmp_path: Path) -> None:
-    log = read_sacct_log(sacct(tmp_path), num_nodes=320, unit="processors")
+    log = read_table_log(sacct(tmp_path), "sacct", num_nodes=320, unit="processors")
     problem = log_problem(log)
     assert (log.sharing, len(log.names)) == (2, 5)
     assert problem.meta["shared_nodes"] == 2
     assert WORKLOAD_VIEW.caution(problem).startswith(SAID)
-    whole = read_sacct_log(sacct(tmp_path), num_nodes=10, unit="nodes")
+    whole = read_table_log(sacct(tmp_path), "sacct", num_nodes=10, unit="nodes")
     assert (whole.sharing, whole.report.changed["part_of_a_node"]) == (0, 2)
     assert "shared_nodes" not in log_problem(whole).meta
     assert WORKLOAD_VIEW.caution(log_problem(whole)) == ""

@@ -16,7 +16,7 @@ from allocsolve.instances import (
     LogFields,
     elastic_workload,
     log_problem,
-    read_sacct_log,
+    read_table_log,
     recorded_schedule,
     write_problem,
 )
@@ -87,14 +87,16 @@ def test_whoever_ran_stays_and_fits(
     rows = [(60 * idx, 6000 * idx, 600, *one) for idx, one in enumerate(sized)]
     path = _log(tmp_path_factory.mktemp("log") / "jobs.txt", rows)
     fields = LogFields(partitions={"std": std, "long": long}, keeps_large=True)
-    log = read_sacct_log(path, num_nodes=8, fields=fields)
+    log = read_table_log(path, "sacct", num_nodes=8, fields=fields)
     problem = log_problem(log)
     assert problem.jobs.packed.nodes.tolist() == [nodes for nodes, _ in sized]
     large = [nodes for nodes, name in sized if nodes > {"std": std, "long": long}.get(name, 8)]
     assert sorted(nodes for had in log.asked.had.values() for nodes in had) == sorted(large)
     was = recorded_schedule(log)
     assert workload_violations(problem, was) == (), "no two of them run at a time"
-    dropped = read_sacct_log(path, num_nodes=8, fields=LogFields(partitions={"std": std, "long": long}))
+    dropped = read_table_log(
+        path, "sacct", num_nodes=8, fields=LogFields(partitions={"std": std, "long": long})
+    )
     assert len(dropped.names) == len(sized) - len(large)
     if {"std", "long"} <= {name for _, name in sized}:
         merged = with_merged(problem, ["std", "long"]).problem

@@ -17,7 +17,7 @@ from whatif_logs import NODES, SECONDS, fixed_work, sacct
 
 from allocsolve.bench import RecordStore
 from allocsolve.cli import main
-from allocsolve.instances import log_problem, read_sacct_log
+from allocsolve.instances import log_problem, read_table_log
 from allocsolve.instances.formats.logs.times import zone
 from allocsolve.report.logs import prometheus_text, variants, what_if
 
@@ -135,7 +135,7 @@ def figures_of(folder: Path, **changes: object) -> WhatIf:
     """Return the figures of a log before anything has run."""
     path = folder / "log.txt"
     path.write_text(sacct())
-    log = read_sacct_log(path, num_nodes=NODES)
+    log = read_table_log(path, "sacct", num_nodes=NODES)
     planned = variants(log_problem(log), seconds=1, workers=1)
     with RecordStore(folder / "rows.sqlite") as store:
         return replace(what_if(log, planned, store, zone("UTC")), **changes)  # type: ignore[arg-type]  # fields by name

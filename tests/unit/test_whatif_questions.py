@@ -17,7 +17,7 @@ from allocsolve import bench
 from allocsolve.bench.runs.runner import open_executor
 from allocsolve.cli import main
 from allocsolve.heuristics.workload.policies import QUEUE_ORDERS
-from allocsolve.instances import closed_window, log_problem, read_sacct_log, time_origin
+from allocsolve.instances import closed_window, log_problem, read_table_log, time_origin
 from allocsolve.instances.generators.examples import random_workload
 from allocsolve.judge import workload_value
 from allocsolve.model import Budget, Jobs, WorkloadProblem, terms
@@ -72,7 +72,7 @@ def test_each_row_is_a_problem_of_its_own(made: Path, capsys: Capture) -> None:
     told = run_json(capsys, *again(made))
     rows = told["questions"]
     assert [(row["option"], row["value"]) for row in rows] == ROWS
-    log = read_sacct_log(made / "jobs.txt", num_nodes=NODES)
+    log = read_table_log(made / "jobs.txt", "sacct", num_nodes=NODES)
     plain = log_problem(log)
     assert plain.num_nodes == NODES
     jobs = plain.jobs.packed

@@ -31,6 +31,7 @@ from allocsolve.bench.runs.watch import (
     DONE,
     GRACE_S,
     LOOK_S,
+    POLICY,
     READY,
     REPLY,
     Channel,
@@ -334,9 +335,7 @@ class Cell:
         """Execute a task; a solver that dies, hangs or takes too much memory is a failed row."""
         process = self._started()
         self._channel.send(self._order(task, conditions.folder))
-        searching = searches(task.solver, family_of(task.problem))
-        own_limit = None if searching else conditions.policy_seconds
-        run = _Run(task, Watch(process.pid, WARM_UP_S), self._bytes, announce, own_limit)
+        run = _Run(task, Watch(process.pid, WARM_UP_S), self._bytes, announce, conditions.policy_seconds)
         looked = 0.0
         while True:
             self._channel.exchange(LOOK_S)
@@ -403,16 +402,17 @@ class _Run:
         watch: Watch,
         size: int,
         announce: Callable[[str], None] | None,
-        own_limit: float | None = None,
+        policy_seconds: float,
     ) -> None:
         self._task, self._announce, self.watch = task, announce, watch
         self._follow: Callable[[str], None] = getattr(announce, "follow", lambda _: None)
-        #: In place of the budget, in seconds.
-        self._own_limit = own_limit
+        #: Of a plug-in its process says whether it is a policy, which has a limit of its own.
+        self._searches = searches(task.solver, family_of(task.problem))
+        self._policy_seconds = policy_seconds
         self._largest = _REPLY_BYTES + _REPLY_FACTOR * size
         self._reply_s = _REPLY_S + size / _BYTES_PER_S
         self._state = "not ready"
-        self._due = COMPILING + READY  #: marks that may come next
+        self._due = COMPILING + READY + POLICY  #: marks that may come next
         self._timing = Timing(0.0, 0.0)
 
     @property
@@ -425,9 +425,9 @@ class _Run:
         if not self.watch.overdue:
             return ""
         reason = ""
-        if self._own_limit is not None and self._due == DONE:
+        if not self._searches and self._due == DONE:
             option = "--policy-seconds, in a study policy_seconds"
-            reason = f", more than the {self._own_limit:g} s that a policy has ({option})"
+            reason = f", more than the {self._policy_seconds:g} s that a policy has ({option})"
         return f"killed: {self._state} after {self.watch.elapsed:.1f} s{reason}"
 
     def advanced(self, channel: Channel) -> Outcome | None:
@@ -440,12 +440,12 @@ class _Run:
             if mark == COMPILING:
                 announce_once(self._announce, line := reply.decode(errors="replace"))
                 self._follow(line)
-            elif mark == READY:
+            elif mark in READY + POLICY:
                 self._follow("")
-                key = self._task.key
                 self._state, self._due = "still running", DONE
-                limit = key.seconds if self._own_limit is None else self._own_limit
-                self.watch.begin(limit, 0.1 * limit + GRACE_S, key.workers)
+                self._searches &= mark != POLICY
+                limit = self._task.key.seconds if self._searches else self._policy_seconds
+                self.watch.begin(limit, 0.1 * limit + GRACE_S, self._task.key.workers)
             elif mark == DONE:
                 self._state, self._due = "no reply", REPLY
                 self._timing = self.watch.timing()

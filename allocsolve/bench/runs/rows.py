@@ -11,6 +11,7 @@ import math
 import os
 import re
 import sqlite3
+import time
 import zlib
 from dataclasses import fields
 from datetime import datetime
@@ -308,6 +309,9 @@ _SCHEMA: Final = (
     *_VERIFIED,
 )
 
+#: For how long one process waits for another to let go of a file, in seconds.
+_TIMEOUT_S: Final = 30.0
+
 #: Prefixes of names of network file systems: processes on several machines share no memory there.
 _NETWORK: Final = (
     *("nfs", "cifs", "smb", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "pvfs2", "panfs", "orangefs"),
@@ -346,9 +350,9 @@ def open_base(source: str, *, read_only: bool) -> sqlite3.Connection:
     """
     if read_only:
         uri = f"{Path(source).absolute().as_uri()}?mode=ro"
-        base = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=30)
+        base = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_TIMEOUT_S)
     else:
-        base = sqlite3.connect(source, isolation_level=None, timeout=30)
+        base = sqlite3.connect(source, isolation_level=None, timeout=_TIMEOUT_S)
     try:
         if read_only:
             selection_of(base, source)
@@ -370,11 +374,25 @@ def _prepare(base: sqlite3.Connection, source: str) -> None:
                 base.execute(statement)
         _migrate(base, source)
     if source != ":memory:" and _is_on_network(Path(source)):
-        base.execute("PRAGMA journal_mode = DELETE")
+        _set_mode(base, "DELETE")
     else:
         # A write-ahead log: a commit is one write, and readers are never in the way.
-        base.execute("PRAGMA journal_mode = WAL")
+        _set_mode(base, "WAL")
         base.execute("PRAGMA synchronous = NORMAL")
+
+
+def _set_mode(base: sqlite3.Connection, mode: str) -> None:
+    """Choose how a file is written; while others open it SQLite refuses that at once, unlike all else."""
+    end = time.monotonic() + _TIMEOUT_S
+    while True:
+        try:
+            base.execute(f"PRAGMA journal_mode = {mode}")
+        except sqlite3.OperationalError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def selection_of(base: sqlite3.Connection, source: str) -> Mapping[str, str]:

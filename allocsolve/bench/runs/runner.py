@@ -298,7 +298,7 @@ def open_executor(where: str, jobs: int) -> Iterator[Executor]:
     jobs
         Tasks at a time, >= 1; the others have their own numbers of workers.
     """
-    kind, _, address = where.partition(":")
+    check_executor(where)
     if where == "local":
         # Each thread only watches a process of its own.
         executor: Executor = ThreadPoolExecutor(jobs)
@@ -307,13 +307,14 @@ def open_executor(where: str, jobs: int) -> Iterator[Executor]:
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
             close_all()
-    elif kind == "dask" and address:
-        with _dask(address) as executor:
-            yield executor
-    elif where == "mpi":
-        with _mpi() as executor:
-            yield executor
     else:
+        with _mpi() if where == "mpi" else _dask(where.removeprefix("dask:")) as executor:
+            yield executor
+
+
+def check_executor(where: str) -> None:
+    """Raise `InvalidOption` if there is no such place for `open_executor`."""
+    if where not in {"local", "mpi"} and not (where.startswith("dask:") and where != "dask:"):
         raise InvalidOption(f"executor {where!r} is not local, dask:ADDRESS or mpi")
 
 

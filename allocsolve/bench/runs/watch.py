@@ -228,10 +228,11 @@ def scheduled(pid: int) -> tuple[float, float]:
 
 
 #: What a process says of an order, in this order: kernels are being compiled (any number of times; a line
-#: that says which follows, after its length); the clock starts; the solver has returned; a reply follows
-#: likewise.
+#: that says which follows, after its length); the clock starts, of a solver or of a policy; the solver has
+#: returned; a reply follows likewise.
 COMPILING: Final = b"c"
 READY: Final = b"r"
+POLICY: Final = b"p"
 DONE: Final = b"d"
 REPLY: Final = b"a"
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from allocsolve import registry
 from allocsolve.bench.runs.reply import Call, call_solver, encoded_reply, traceback_text
 from allocsolve.bench.runs.tasks import check_code
-from allocsolve.bench.runs.watch import COMPILING, DONE, READY, REPLY, listen, tell
+from allocsolve.bench.runs.watch import COMPILING, DONE, POLICY, READY, REPLY, listen, tell
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -98,12 +98,13 @@ def _carried_out(order: Order, worker: _Worker, outward: BinaryIO) -> Call:
         tell(outward, READY + DONE)
         worker.restore()  # whatever the solver has done to it
         return Call(None, 0.0, error, traceback=traceback_text(error))
+    begun = POLICY if getattr(solver, "runs_to_end", False) else READY
     return call_solver(
         solver,
         worker.problem,
         order.budget,
         printed=_printed,
-        begun=lambda: tell(outward, READY),
+        begun=lambda: tell(outward, begun),
         done=lambda: tell(outward, DONE),
     )
 

@@ -18,7 +18,7 @@ import numpy as np
 from allocsolve.bounds.placement import placement_bound
 from allocsolve.model import Limit, Placement, Result, Status
 from allocsolve.model.options import Options, Within
-from allocsolve.model.placement import PlacementObjective
+from allocsolve.model.placement import PlacementObjective, domains_level
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -167,7 +167,7 @@ def _term(model: cp_model.CpModel, problem: PlacementProblem, variables: _Variab
         return _Term(room, lambda nodes: nodes - size)
     if name == "bottleneck":
         return _bottleneck(model, problem, variables)
-    level = int(name.partition("-")[2] or 1)
+    level = domains_level(name)
     return _Term(_sum(b for v, b in variables.touched.items() if tree.level[v] == level), int)
 
 

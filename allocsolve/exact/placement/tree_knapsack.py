@@ -14,7 +14,7 @@ from allocsolve.exact.placement._kernels_knapsack import take_nodes
 from allocsolve.families import quick_answers
 from allocsolve.model import Limit, Placement, Result, Status
 from allocsolve.model.options import Options
-from allocsolve.model.placement import PlacementObjective
+from allocsolve.model.placement import PlacementObjective, domains_level
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,6 +87,8 @@ class TableSearch:
         greatest = self._greatest()
         rows, worth = [np.zeros(kernels.NUM_COEFFICIENTS, dtype=np.int64)], 1
         for term in reversed(terms):
+            if term not in greatest:
+                domains_level(term)  # refuses it
             if worth * (greatest[term] + 1) > _MAX_WORD:
                 rows.append(np.zeros(kernels.NUM_COEFFICIENTS, dtype=np.int64))
                 worth = 1
@@ -404,7 +406,7 @@ def terms_of(problem: PlacementProblem, counts: IntArray, objective: tuple[str, 
         elif term == "bottleneck":
             values.append(bottleneck(tree, counts, size))
         else:
-            level = int(term.partition("-")[2] or 1)
+            level = domains_level(term)
             values.append(int(np.count_nonzero(touched & (tree.level == level))))
     return tuple(values)
 

@@ -141,7 +141,8 @@ def _plan(free: FreeNodes, now: float, start: float, limit: float, amount: int, 
         return
     first = np.nextafter(math.floor(start / step) * step, -np.inf)
     limit_free(free, max(now, first), start, least_free(free, start, start) - amount)
-    change(free, start, min(math.ceil((start + limit) / step) * step, window_end), -amount)
+    # The window ends with a step; limits may be infinite.
+    change(free, start, math.ceil(min(start + limit, window_end) / step) * step, -amount)
 
 
 @inner_kernel

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_queue import (
     FIRST_FIT,
     MIN_SIZE,
@@ -25,7 +26,8 @@ from allocsolve.heuristics.workload.policies import initial_estimates, queue_rul
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.heap import BY_ITEM, Entry, lower, raise_up
 from allocsolve.kernels.records import records
-from allocsolve.model.job_kinds import POWERS_OF_TWO
+from allocsolve.model.arrays import MAX_INTEGER
+from allocsolve.model.job_kinds import MALLEABLE, POWERS_OF_TWO
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation import EngineRules, Promise, Resize, Start
 from allocsolve.simulation.compiled import ResizingSolver, run_to_end
@@ -468,14 +470,23 @@ class _Malleable(ResizingSolver):
 
     #: What the loop of events takes.
     malleable_rule: ClassVar[MalleableRule]
+    #: Of a machine with malleable jobs: a policy that moves nodes one by one takes seconds for more.
+    most_nodes: ClassVar[int] = MAX_INTEGER
     answers = False
 
     def decide(self, view: QueueView) -> tuple[ResizeDecision, ...]:
         """Return the decisions on a view; this method is a policy for `allocsolve.simulation.run_policy`."""
+        self._check(view.num_nodes, view.jobs.kind)
         return decide_resizes(view, self.malleable_rule)
+
+    def _check(self, num_nodes: int, kind: IntArray) -> None:
+        if num_nodes > self.most_nodes and (kind == MALLEABLE).any():
+            msg = f"{num_nodes} nodes: this policy moves them one by one, and takes at most {self.most_nodes}"
+            raise UnsupportedProblem(msg)
 
     def run(self, problem: WorkloadProblem, rules: EngineRules) -> tuple[State, Resizing]:
         """Run a workload to its end; return the states of the engine."""
+        self._check(problem.num_nodes, problem.packed.kind)
         scratch = initial_scratch(len(problem.jobs), room=0)
         estimates, memory = (
             initial_estimates(problem.packed.estimate),
@@ -525,7 +536,7 @@ class MalleableAverage(_Malleable):
     """Jobs start on their fewest nodes; running ones shrink and grow together, by the share of their range.
 
     As `MalleableMin`, but nodes are given up one by one, always by the job that is highest in its range, and
-    taken one by one, always by the job that is lowest.
+    taken one by one, always by the job that is lowest. `UnsupportedProblem` on more than 2^24 nodes.
 
     Notes
     -----
@@ -542,6 +553,7 @@ class MalleableAverage(_Malleable):
     """
 
     malleable_rule = _rule(SHARE_ABOVE_MIN)
+    most_nodes = 2**24
 
 
 @dataclass(frozen=True, slots=True)

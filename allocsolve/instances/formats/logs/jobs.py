@@ -569,29 +569,3 @@ def _chains(in_time: Sequence[int], starts: FloatArray, ends: FloatArray, gap: f
         else:
             before.append(row)
     return runs
-
-
-def read_sacct_log(
-    path: PathLike,
-    *,
-    num_nodes: int | None = None,
-    unit: str | None = None,
-    limits: str = "at-least-run",
-    timezone: str = "UTC",
-    time_unit: str | None = None,
-    fields: LogFields = PLAIN,
-) -> JobLog:
-    """Read the jobs of a log of ``sacct -P`` (or ``-p``, ``--json``, or of a CSV file with such columns).
-
-    It is `read_table_log` with the format ``sacct``: see there for parameters and errors.
-    """
-    return read_table_log(
-        path,
-        "sacct",
-        num_nodes=num_nodes,
-        unit=unit,
-        limits=limits,
-        timezone=timezone,
-        time_unit=time_unit,
-        fields=fields,
-    )
