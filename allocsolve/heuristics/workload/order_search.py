@@ -46,10 +46,6 @@ class OrderSearchParams(Params):
     #: run time: below a few tenths little is gained.
     hottest: float = 1.0
     coldest: float = 0.3
-    #: Both in what a job costs that is later by a mean run time, where moves are counted: some thousands gain
-    #: more at lower temperatures, and from 50,000 on it is all one.
-    hottest_counted: float = 3.0
-    coldest_counted: float = 0.03
     #: How many places a job moves at most; of a random number this power is taken, so most moves are short.
     farthest: int = 100
     power: float = 3.0
@@ -153,8 +149,6 @@ class OrderSearch:
         """
         params, limit, made = self._params, clock.divisible, 0
         hottest, coldest = self._hottest, params.coldest
-        if limit == math.inf:
-            hottest, coldest = params.hottest_counted, params.coldest_counted
         while made < moves and clock.remaining > 0 and not stop():
             done = made / moves if limit == math.inf else 1 - clock.remaining / limit
             temperature = hottest * self._typical * (coldest / hottest) ** min(1.0, max(0.0, done))
