@@ -95,12 +95,11 @@ class PricesParams(Params):
     #: Rounds without a gain in a row after which a window by CP-SAT follows each round. While moves gain,
     #: they gain far more in the same time.
     idle_rounds: int = 25
-    #: On a machine that is not plain: the most jobs whose order is annealed; how often, with a limit of
-    #: time and where moves are counted; and the shares of the time for that, or of the moves.
+    #: On a machine that is not plain: the most jobs whose order is annealed, the share of the time for that,
+    #: or of the moves, and, in place of the one above, the share for prices per job: they converge sooner.
     most_annealed_jobs: int = 500
-    anneals: int = 1
-    anneals_counted: int = 2
-    anneals_share: float = 0.9
+    anneal_share: float = 0.9
+    job_prices_share_beside: float = 0.3
     #: Those of the windows, and of the orders.
     windows: WindowParams = WindowParams()
     orders: OrderSearchParams = OrderSearchParams()
@@ -333,7 +332,9 @@ class _Search:
         elif self.budget.racing_workers > 1:
             run_in_threads([lambda: self._below(clock, 1.0, 1.0), lambda: self._above(clock)], self._halt)
         else:
-            self._below(clock, self.params.time_prices_share, self.params.job_prices_share)
+            params = self.params
+            by_jobs = params.job_prices_share_beside if self._is_annealed else params.job_prices_share
+            self._below(clock, params.time_prices_share, by_jobs)
             self._above(clock)
 
     # The bound
@@ -409,21 +410,15 @@ class _Search:
         return few and not self.problem.is_plain and self.objective[0] != "makespan"
 
     def _anneal(self, clock: Clock, moves: float) -> int:
-        """Anneal the order of the best plan some times; return the moves that were made of so many."""
-        counted, share = moves < math.inf, self.params.anneals_share
-        count = self.params.anneals_counted if counted else self.params.anneals
-        each = math.floor(share * moves / count) if counted else math.inf
-        for number in range(count):
-            if self._value <= self.bound.value:
-                return int(each) * number if counted else 0
-            # Equal parts of the share of the time.
-            own = clock.stage(share / (count - share * number))
-            search = OrderSearch(
-                self.best.plan(), self.objective, self.budget.seed + number, self.params.orders
-            )
-            search.run(own, each, self._halt.is_set)
-            self.best.offer(search.best())
-        return int(each) * count if counted else 0
+        """Anneal the order of the best plan; return the moves that were made of so many."""
+        if self._value <= self.bound.value:
+            return 0
+        share = self.params.anneal_share
+        counted = math.floor(share * moves) if moves < math.inf else None
+        search = OrderSearch(self.best.plan(), self.objective, self.budget.seed, self.params.orders)
+        search.run(clock.stage(share), math.inf if counted is None else counted, self._halt.is_set)
+        self.best.offer(search.best())
+        return counted or 0
 
     def _reinserter(self, restarts: int) -> Reinserter:
         return Reinserter(self.best.plan(), self.objective, self.budget.seed + restarts, self._target)
