@@ -78,14 +78,18 @@ def verdict(
     """Whether a schedule ends by then, or its completions add up to no more, from the search alone.
 
     No annealing, no other bound: one search for each entry of `later`, which it allows beyond the limit; each
-    tells the first one what it learns, as soon as it learns it. Those for the makespan know the prices.
+    tells the first one what it learns, as soon as it learns it. Those for the makespan know the prices, and
+    decide on wide pairs first if there are any.
     """
     shared = known(problem)
 
     def model_of(seed: int, limit: int) -> OffsetModel:
         if term == "completion":
             return shared.new_model(limit, seed)
-        return OffsetModel(problem, limit, Budget().start(), seed=seed, prices=prices)
+        model = OffsetModel(problem, limit, Budget().start(), seed=seed, prices=prices)
+        if prices:
+            model.widest_first()
+        return model
 
     models = [model_of(seed, limit + more) for seed, more in enumerate(later)]
     first = models[0]
@@ -433,6 +437,16 @@ def test_where_large_steps_exclude_each_other_prices_refute() -> None:
     prices = step_prices(problem, strong.certificate["prices"])
     model = OffsetModel(problem, strong.value + 76, Budget().start(), seed=0, prices=prices)
     assert NO_ANSWER in [model.search(10_000) for _ in range(3)]
+
+
+def test_with_prices_deciding_on_wide_pairs_first_refutes_more() -> None:
+    """Where tight pairs first take some hundred thousand conflicts."""
+    problem = replace(klein2011([12, 0], num_apps=(12, 12)), expand_limit=math.inf)
+    strong = strong_makespan_bound(problem)
+    prices = step_prices(problem, strong.certificate["prices"])
+    model = OffsetModel(problem, strong.value + 1676, Budget().start(), seed=0, prices=prices)
+    model.widest_first()
+    assert model.search(10_000) == NO_ANSWER
 
 
 def test_a_budget_beyond_64_bits_is_left_out() -> None:

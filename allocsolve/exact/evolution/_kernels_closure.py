@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 #: arc); the conflicts in all, and since the last restart; the learned clauses that stay at a clean-up; the
 #: clauses at the last clean-up; the length of the list of watches; the length of the log, and the clauses in
 #: it; how values fall into ranges (a value `v` of an arc is in range ``(v + BASE) >> SHIFT`` of its
-#: `RANGES`); and whether decisions follow the target.
+#: `RANGES`); whether decisions follow the target; and whether they take the widest pairs first.
 TRAIL, HEAD, LEVEL, CLAUSES, CULPRIT, CONFLICTS, SINCE, KEEP, CLEANED, WATCHES = range(10)
-LOGGED, NOTED, BASE, SHIFT, RANGES, TOWARDS = range(10, 16)
-STATE_SIZE = 16
+LOGGED, NOTED, BASE, SHIFT, RANGES, TOWARDS, WIDEST = range(10, 17)
+STATE_SIZE = 17
 
 #: Columns of `Engine.trail`.
 ARC, OLD, NEW, PREVIOUS, REASON, DEPTH = range(6)

@@ -24,6 +24,7 @@ from allocsolve.exact.evolution._kernels_closure import (
     TOWARDS,
     TRAIL,
     WATCHES,
+    WIDEST,
     raise_arc,
 )
 from allocsolve.exact.evolution._kernels_conflict import learn
@@ -43,7 +44,7 @@ _GLUE = 3
 #: The weight of the activity of a pair in a decision, beside that of a choice.
 _PAIR = 0.2
 #: Where the difference of a pair has a range of a share w of the horizon, the score is multiplied by
-#: (this + w) ** -2, so that tight pairs come first.
+#: (this + w) ** -2, so that tight pairs come first; or by this + w, so that wide pairs do.
 _WIDTH = 0.05
 #: Factors by which activities decay at each conflict: those of pairs and choices, and those of clauses.
 _DECAY, _CLAUSE_DECAY = 0.9975, 0.999
@@ -137,7 +138,7 @@ def _settle(e: Engine) -> None:
 
 @inner_kernel
 def _decide(e: Engine, n: int) -> tuple[int, int]:
-    """Return a fact (arc, value) of an open choice of high activity and small range, or (-1, 0)."""
+    """Return a fact (arc, value) of an open choice of high activity and small, or wide, range; or (-1, 0)."""
     values, choices = e.values, e.choices
     pair_activity, choice_activity = e.pair_activity, e.choice_activity
     best, highest = -1, -1.0
@@ -148,7 +149,10 @@ def _decide(e: Engine, n: int) -> tuple[int, int]:
             pair, other = min(first, e.reverses[first]), min(second, e.reverses[second])
             score = choice_activity[choice] + _PAIR * max(pair_activity[pair], pair_activity[other])
             share = _WIDTH - (values[first] + values[e.reverses[first]]) / horizon
-            score /= share * share
+            if e.state[WIDEST] == 1:
+                score *= share
+            else:
+                score /= share * share
             if score > highest:
                 best, highest = choice, score
     if best < 0:

@@ -303,6 +303,8 @@ class FromBelow:
         if self._now is None:
             time = min(shared.bound + int(self._step), shared.value - 1)
             self._now = Refutation(shared, time, self._seed, shared.new_log())
+            if shared.prices:
+                self._now.model.widest_first()
             self._begin, self._limit = shared.bound, params.patience * params.conflict_growth * self._effort
             self._alarm = shared.clock.remaining / 2
         now = self._now

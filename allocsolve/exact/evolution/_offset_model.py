@@ -27,6 +27,7 @@ from allocsolve.exact.evolution._kernels_closure import (
     SHIFT,
     STATE_SIZE,
     TOWARDS,
+    WIDEST,
 )
 from allocsolve.exact.evolution._kernels_conflict import UNNEEDED
 from allocsolve.exact.evolution._kernels_limits import Limits
@@ -327,6 +328,13 @@ class OffsetModel:
         ):
             first.setdefault(point, start - offset)
         self._engine.target[:] = [first[point] for point in range(self._points - 1)]
+
+    def widest_first(self) -> None:
+        """Decide on pairs with much room first, where the search else prefers those with little.
+
+        Where prices of steps refute, they do it early, from the order of the applications at large.
+        """
+        self._engine.state[WIDEST] = 1
 
     def must_total(self, total: int) -> None:
         """Accept only answers whose completions add up to `total` or less, from now on."""
