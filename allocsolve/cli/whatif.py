@@ -105,8 +105,6 @@ _ASKED = (
         "format",
         "timezone",
         "time_unit",
-        "node_types",
-        "node_list",
         "resources",
         "partitions",
         "eligible",
@@ -127,6 +125,7 @@ def whatif(args: argparse.Namespace) -> int:
             orders=args.order,
             limits=args.estimates,
             merged=args.merge,
+            **args.node_types,
             **{name: getattr(args, name) for name in _ASKED},
         )
     interrupted = False

@@ -231,7 +231,7 @@ def test_where_nothing_tells_the_nodes_an_option_is_named(tmp_path: Path) -> Non
 def test_the_commands(tmp_path: Path, capsys: Capture) -> None:
     nodes, log, out = tmp_path / "nodes.txt", _file(tmp_path, SHARING), tmp_path / "p.json"
     nodes.write_text("n[1-4]|32|1|(null)|1||\n", encoding="utf-8")
-    told = run_json(capsys, "import", log, "--node-list", nodes, "--out", out)
+    told = run_json(capsys, "import", log, "--node-types", nodes, "--out", out)
     assert told["machine"] == "4 nodes (given: 4 32c1m)"
     run(capsys, "import", log, "--node-types", "n=4x32c", "--out", out, "--force")
     named = read_problem(out)
@@ -243,7 +243,7 @@ def test_the_commands(tmp_path: Path, capsys: Capture) -> None:
     assert getattr(named, "node_types", ()) == (NodeType("n", 4, {"cpus": 32}),)
     for options, fault in (
         (("--node-types", "n=4x"), "is not of the form"),
-        (("--node-types", "n=4x32c", "--node-list", nodes), "said twice"),
+        (("--node-types", nodes / "none"), "cannot be read"),
         (("--node-types", "n=4x32c", "--nodes", 4), "without --nodes"),
         (("--node-types", "n=4x32c", "--partitions", "a=1"), "no --partitions"),
     ):

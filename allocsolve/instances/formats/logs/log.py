@@ -129,7 +129,7 @@ class LogOptions:
         if self.unit is not None:
             choice("unit", self.unit, UNITS)
         choice("limits", self.limits, LIMITS)
-        site = self.fields.site.types and "--node-types or --node-list"
+        site = self.fields.site.types and "--node-types"
         if site and (self.num_nodes is not None or self.unit not in {None, "nodes"}):
             raise InvalidOption(f"{site} says how many nodes there are, without --nodes and --unit")
         if site and (self.fields.resources or self.fields.partitions):
