@@ -53,7 +53,7 @@ def _report(name: str, log: JobLog) -> dict[str, object]:
 _OF_NETWORKS: Final = ("free", "within", "segment", "balanced", "topology")
 _OF_LOGS: Final = (
     *("recorded", "report", "format", "time_unit", "origin", "jobs", "warm_up", "nodes", "unit"),
-    *("node_types", "node_list", "resources", "partitions", "eligible", "priority_age", "closed", "events"),
+    *("node_types", "resources", "partitions", "eligible", "priority_age", "closed", "events"),
 )
 
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from allocsolve import instances
 from allocsolve.cli import options as opt
 from allocsolve.errors import InvalidOption
-
-if TYPE_CHECKING:
-    from allocsolve.model import NodeType
 
 
 def add_windows(options: opt.Options) -> None:
@@ -36,14 +33,10 @@ def add_field_options(options: opt.Options) -> None:
     options.add_argument("--resources", type=opt.amounts, default={}, metavar="NAME=N,...", help=help_text)
     add_partitions(options)
     help_text = (
-        "the nodes, if jobs share them or they differ: types as cpu=360x128c512g,gpu=40x64c512g4gpu; jobs "
-        "have chunks then, and policies find room on nodes"
+        "the nodes, if jobs share them or they differ: types as cpu=360x128c512g,gpu=40x64c512g4gpu, or a "
+        "file, what sinfo -N -h -o '%%N|%%c|%%m|%%G|%%w|%%f|%%P' or scontrol show node printed"
     )
-    options.add_argument("--node-types", type=_node_types, default=(), metavar="TYPES", help=help_text)
-    help_text = (
-        "the same by a file: what sinfo -N -h -o '%%N|%%c|%%m|%%G|%%w|%%f|%%P' or scontrol show node printed"
-    )
-    options.add_argument("--node-list", type=Path, metavar="FILE", help=help_text)
+    options.add_argument("--node-types", type=_nodes, default={}, metavar="TYPES|FILE", help=help_text)
     help_text = "jobs start when they are eligible at the earliest (default: when they are submitted)"
     options.add_argument("--eligible", action="store_true", help=help_text)
     help_text = (
@@ -63,15 +56,17 @@ def add_events(options: opt.Options) -> None:
 
 def asked_fields(args: argparse.Namespace, **more: bool) -> instances.LogFields:
     """Return what is to be read of a log beside plain jobs; `more` are further fields of `LogFields`."""
-    site = instances.site_nodes(args.node_types, args.node_list)
+    site = instances.site_nodes(**args.node_types)
     return instances.LogFields(
         args.resources, args.partitions, args.eligible, args.priority_age, site=site, **more
     )
 
 
-def _node_types(text: str) -> tuple[NodeType, ...]:
-    """Read types of nodes such as gpu=40x64c512g4gpu."""
+def _nodes(text: str) -> dict[str, Any]:
+    """Read types of nodes such as gpu=40x64c512g4gpu, or the name of a file; as `site_nodes` takes them."""
+    if "=" not in text or Path(text).is_file():
+        return {"node_list": Path(text)}
     try:
-        return instances.parse_node_types(text)
+        return {"node_types": instances.parse_node_types(text)}
     except InvalidOption as fault:
         raise argparse.ArgumentTypeError(str(fault)) from None

@@ -99,9 +99,8 @@ def _policies(text: str) -> list[str]:
 
 #: Options of the command that are what `report.logs.inquire` takes, by the same name.
 _ASKED = (
-    *("unit", "format", "timezone", "time_unit", "node_types", "node_list", "resources", "partitions"),
-    *("eligible", "priority_age", "events", "slurm_conf", "topology", "malleable", "closed", "by"),
-    *("seconds", "workers"),
+    *("unit", "format", "timezone", "time_unit", "resources", "partitions", "eligible", "priority_age"),
+    *("events", "slurm_conf", "topology", "malleable", "closed", "by", "seconds", "workers"),
 )
 
 
@@ -114,6 +113,7 @@ def whatif(args: argparse.Namespace) -> int:
             nodes=args.nodes,
             policies=args.policy or POLICIES,
             merged=args.merge,
+            **args.node_types,
             **{name: getattr(args, name) for name in _ASKED},
         )
     interrupted = False

@@ -16,6 +16,7 @@ from allocsolve.instances import (
     parse_node_types,
     read_node_list,
     read_problem,
+    read_swf_log,
     read_table_log,
     recorded_schedule,
     site_nodes,
@@ -230,7 +231,7 @@ def test_where_nothing_tells_the_nodes_an_option_is_named(tmp_path: Path) -> Non
 def test_the_commands(tmp_path: Path, capsys: Capture) -> None:
     nodes, log, out = tmp_path / "nodes.txt", _file(tmp_path, SHARING), tmp_path / "p.json"
     nodes.write_text("n[1-4]|32|1|(null)|1||\n", encoding="utf-8")
-    told = run_json(capsys, "import", log, "--node-list", nodes, "--out", out)
+    told = run_json(capsys, "import", log, "--node-types", nodes, "--out", out)
     assert told["machine"] == "4 nodes (given: 4 32c1m)"
     run(capsys, "import", log, "--node-types", "n=4x32c", "--out", out, "--force")
     named = read_problem(out)
@@ -242,7 +243,7 @@ def test_the_commands(tmp_path: Path, capsys: Capture) -> None:
     assert getattr(named, "node_types", ()) == (NodeType("n", 4, {"cpus": 32}),)
     for options, fault in (
         (("--node-types", "n=4x"), "is not of the form"),
-        (("--node-types", "n=4x32c", "--node-list", nodes), "said twice"),
+        (("--node-types", nodes / "none"), "cannot be read"),
         (("--node-types", "n=4x32c", "--nodes", 4), "without --nodes"),
         (("--node-types", "n=4x32c", "--partitions", "a=1"), "no --partitions"),
     ):
@@ -251,10 +252,28 @@ def test_the_commands(tmp_path: Path, capsys: Capture) -> None:
         capsys, "whatif", log, "--node-types", "n=4x32c", "--malleable", "20"
     )
     assert "no choice among them" in refused(capsys, "when", log, "--policy", "easy(choice=best-fit)")
-    swf = _file(tmp_path, "; MaxNodes: 4\n1 0 0 60 4 -1 -1 4 60 -1 1 1 1 1 1 1 -1 -1\n")
-    assert "does not tell" in refused(
-        capsys, "import", swf, "--node-types", "n=4x8c", "--out", out, "--force"
+    swf = _file(tmp_path, SWF)
+    assert "no node has any" in refused(
+        capsys, "import", swf, "--node-types", "n=4x8g", "--out", out, "--force"
     )
+
+
+#: Two jobs on whole nodes of 8 processors, one on a part of one.
+SWF = "; MaxProcs: 64\n; MaxNodes: 8\n" + "".join(
+    f"{idx} {idx} 5 60 {size} -1 -1 4 100 -1 1 7 1 1 0 1 -1 -1\n" for idx, size in enumerate((8, 16, 3), 1)
+)
+
+
+def test_processors_of_a_header_lie_on_few_nodes(tmp_path: Path) -> None:
+    path = _file(tmp_path, SWF)
+    fields = LogFields(site=SiteNodes(parse_node_types("n=8x8c")))
+    one, two, part = _shapes(read_swf_log(path, fields=fields))
+    assert (one.is_whole, two.is_whole, two.chunks, dict(part.each)) == (True, True, 2, {"cpus": 3})
+    document = whatif(path, policies=["easy"], seconds=0.1).document()
+    assert [row["label"] for row in document["questions"]][1:] == [
+        "8 nodes of 8 processors, packed",
+        "8 nodes of 8 processors, spread",
+    ]
 
 
 def test_pods_of_a_published_trace(traces: Path) -> None:

@@ -95,7 +95,7 @@ def node_cautions(figures: WhatIf) -> Iterator[str]:
         return
     assumed = [one.question for one in figures.outlooks if one.question.option == NODE_TYPES]
     if not assumed:
-        yield "--node-types, or --node-list, says which nodes there are: policies find room on these then."
+        yield "--node-types says which nodes there are: policies find room on these then."
         return
     kind = assumed[0].problem.node_types[0]
     yield (

@@ -54,7 +54,6 @@ from allocsolve.instances.formats.logs.times import (
 from allocsolve.judge.quantiles import quantile
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.checks import choice
-from allocsolve.model.places import num_places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -448,9 +447,8 @@ def _points(numbers: Mapping[str, FloatArray]) -> FloatArray:
 
 
 def _machine(layout: LogTable, options: LogOptions, rows: JobRows) -> MachineSize:
-    if types := options.fields.site.types:
-        said = ", ".join(f"{kind.count} {kind.name}" for kind in types[:8])
-        return MachineSize(num_places(types), "nodes", f"given: {said}{', ...' * (len(types) > 8)}")
+    if options.fields.site.types:
+        return MachineSize.of_site(options.fields.site)
     sizes = f"sizes are those of {rows.size_column}"
     if options.num_nodes is None and rows.machine:
         told_by = layout.columns["machine"][0]

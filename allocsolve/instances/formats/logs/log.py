@@ -29,6 +29,7 @@ from allocsolve.model import (
 )
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import choice
+from allocsolve.model.places import num_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from allocsolve.instances.formats.files import PathLike
     from allocsolve.instances.formats.logs.lines import Faults
+    from allocsolve.instances.formats.logs.site_nodes import SiteNodes
     from allocsolve.model import ClosedWindow
 
 #: What sizes may count. Milligpus are thousandths of GPUs.
@@ -127,7 +129,7 @@ class LogOptions:
         if self.unit is not None:
             choice("unit", self.unit, UNITS)
         choice("limits", self.limits, LIMITS)
-        site = self.fields.site.types and "--node-types or --node-list"
+        site = self.fields.site.types and "--node-types"
         if site and (self.num_nodes is not None or self.unit not in {None, "nodes"}):
             raise InvalidOption(f"{site} says how many nodes there are, without --nodes and --unit")
         if site and (self.fields.resources or self.fields.partitions):
@@ -141,6 +143,12 @@ class MachineSize(NamedTuple):
     unit: str  #: of `UNITS`
     told_by: str
     per_node: int = 1  #: processors of a node, where sizes were turned into nodes
+
+    @classmethod
+    def of_site(cls, site: SiteNodes) -> MachineSize:
+        """Return that of a machine whose nodes are places."""
+        said = ", ".join(f"{kind.count} {kind.name}" for kind in site.types[:8])
+        return cls(num_places(site.types), "nodes", f"given: {said}{', ...' * (len(site.types) > 8)}")
 
     def __str__(self) -> str:
         unit = self.unit if self.size != 1 else self.unit.removesuffix("s")

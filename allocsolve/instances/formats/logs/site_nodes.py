@@ -102,7 +102,7 @@ def site_nodes(node_types: Iterable[NodeType] = (), node_list: PathLike | None =
         except InvalidProblem as fault:
             raise InvalidOption(str(fault)) from None
     if types:
-        raise InvalidOption("--node-types and --node-list: the nodes are said twice")
+        raise InvalidOption("node_types and node_list: the nodes are said twice")
     return read_node_list(node_list)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.instances.formats.logs.fields import PLAIN, FieldColumns, FieldTexts, LogFields
+from allocsolve.instances.formats.logs.held import place_columns
 from allocsolve.instances.formats.logs.lines import MAX_JOBS, MAX_LINE, Faults, read_text
 from allocsolve.instances.formats.logs.log import (
     SWF_UNITS,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.files import PathLike
     from allocsolve.instances.formats.logs.lines import LogText
     from allocsolve.instances.formats.logs.log import JobLog
+    from allocsolve.instances.formats.logs.site_nodes import SiteNodes
     from allocsolve.model import FloatArray
 
 #: The fields that are read, by their number in the format.
@@ -216,7 +218,8 @@ def read_swf_log(
     limits
         See `LogOptions`.
     fields
-        What is read beside plain jobs: of this format partitions, by their number (field 16).
+        What is read beside plain jobs: of this format partitions, by their number (field 16). Where nodes are
+        places, jobs lie on as few of them as the largest ones allow, with equal parts of their processors.
 
     Raises
     ------
@@ -227,8 +230,6 @@ def read_swf_log(
         header does not tell the processors of a node where `unit` needs them.
     """
     options = LogOptions(num_nodes, unit, limits, fields)
-    if fields.site.types:
-        raise InvalidOption("--node-types: the Standard Workload Format does not tell what jobs had of nodes")
     if (option := fields.missing({"partition": True})) is not None:
         raise InvalidOption(f"{option}: the Standard Workload Format does not tell it")
     if unit is not None:
@@ -237,7 +238,14 @@ def read_swf_log(
     asked = _asked(lines, fields)
     of_line = lines.fields
     allocated, requested = of_line[5], of_line[8]
-    sizes, machine = _sizes(lines, np.where(allocated > 0, allocated, requested), options)
+    processors = np.where(allocated > 0, allocated, requested)
+    if fields.site.types:
+        sizes, machine = _on_nodes(processors, fields.site)
+        nothing = [None] * len(sizes)
+        held = place_columns(fields.site, sizes, processors, nothing, nothing, nothing)
+        asked = asked._replace(fields=fields, texts=asked.texts or FieldTexts(), places=held)
+    else:
+        sizes, machine = _sizes(lines, processors, options)
     starts = np.where(of_line[3] >= 0, of_line[2] + of_line[3], np.nan)
     columns = LogColumns(
         names=[str(int(number)) for number in of_line[1].tolist()],
@@ -254,7 +262,7 @@ def read_swf_log(
     )
     changed = {
         "requested_size": (allocated <= 0) & (lines.shape_nodes == 0),
-        "part_of_a_node": sizes * machine.per_node > np.where(allocated > 0, allocated, requested)
+        "part_of_a_node": sizes * machine.per_node > processors
         if machine.per_node > 1
         else np.zeros(len(sizes), dtype=bool),
     }
@@ -272,7 +280,16 @@ def read_swf_log(
         changed=changed,
         unusual={"more_fields": lines.more_fields},
         sharing=sizes % per_node > 0 if per_node > 1 else None,
+        per_node=_per_node(lines),
     )
+
+
+def _on_nodes(processors: FloatArray, site: SiteNodes) -> tuple[FloatArray, MachineSize]:
+    """Return on how many nodes jobs lie where nodes are places: as few as the largest ones allow."""
+    most = max(dict(kind.has).get("cpus", 0) for kind in site.types)
+    if not most:
+        raise InvalidOption("--node-types: this format tells processors, and no node has any")
+    return np.ceil(processors / most), MachineSize.of_site(site)
 
 
 def _asked(lines: SwfLines, fields: LogFields) -> FieldColumns:
