@@ -102,7 +102,7 @@ def rooms() -> list[str]:
 def homes() -> dict[str, str]:
     """Return every public name with its room, and from where in the room it is, as `tasks.toml` writes it."""
     return {
-        f"{room}.{name}": f"{room.partition('.')[2]}:{_origins(room).get(name, '')}"
+        f"{room}.{name}": f"{room.partition('.')[2]}:{_origins(room).get(name, '')}.{name}"
         for room in rooms()[1:]
         for name in importlib.import_module(room).__all__
     }

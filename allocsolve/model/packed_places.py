@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import frozen
-from allocsolve.model.places import Shape, all_shapes, resource_names
+from allocsolve.model.places import Shape, resource_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import BoolArray, IntArray
     from allocsolve.model.jobs import Jobs
     from allocsolve.model.places import NodeType
-    from allocsolve.model.workload import WorkloadProblem
 
 
 class PackedPlaces(NamedTuple):
@@ -61,7 +60,19 @@ class PackedPlaces(NamedTuple):
     most: IntArray
 
 
-def packed_places(problem: WorkloadProblem) -> PackedPlaces:
+class OnPlaces(Protocol):
+    """A `WorkloadProblem`, of which no more is asked here."""
+
+    @property
+    def node_types(self) -> tuple[NodeType, ...]:
+        """The types of its nodes."""
+
+    @property
+    def jobs(self) -> Jobs:
+        """Its jobs."""
+
+
+def packed_places(problem: OnPlaces) -> PackedPlaces:
     """Return a machine whose nodes are places, and what its jobs hold. O(jobs + nodes + shapes x types).
 
     Raises `InvalidProblem` if the nodes are no places: there are no `WorkloadProblem.node_types`.
@@ -69,6 +80,11 @@ def packed_places(problem: WorkloadProblem) -> PackedPlaces:
     if not problem.node_types:
         raise InvalidProblem("the workload has no node_types: its nodes are counted")
     return places_of(problem.node_types, problem.jobs)
+
+
+def all_shapes(jobs: Jobs) -> tuple[Shape, ...]:
+    """Return the shape of each job, those that hold whole nodes included."""
+    return jobs.shapes or tuple(map(Shape.whole, jobs.packed.nodes.tolist()))
 
 
 def places_of(types: tuple[NodeType, ...], jobs: Jobs) -> PackedPlaces:

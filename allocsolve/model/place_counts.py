@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from allocsolve.model.packed_places import packed_places
+from allocsolve.model.packed_places import places_of
 from allocsolve.model.places import SHAPE_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from allocsolve.model.arrays import BoolArray, IntArray
+    from allocsolve.model.jobs import Jobs
+    from allocsolve.model.machine import Amounts
     from allocsolve.model.packed_places import PackedPlaces
-    from allocsolve.model.workload import WorkloadProblem
+    from allocsolve.model.places import NodeType
 
 #: Which dual feasible functions there are of each resource: what chunks of more than a half, a third or a
 #: quarter of a node count. Their values are multiples of `_UNIT`-ths of a node.
@@ -25,14 +27,17 @@ _STEPS: Final = (1, 2, 3)
 _UNIT: Final = 840
 
 
-def counted(problem: WorkloadProblem) -> dict[str, Any]:
-    """Return the fields of a problem in counts, see `allocsolve.model.WorkloadProblem.on_counts`."""
-    places, jobs, asked = packed_places(problem), problem.jobs, problem.jobs.requirements
+def counted(types: tuple[NodeType, ...], jobs: Jobs, there_is: Amounts) -> dict[str, Any]:
+    """Return the fields of a problem in counts, see `allocsolve.model.WorkloadProblem.on_counts`.
+
+    `there_is` are the counted resources that the machine has beside its nodes.
+    """
+    places, asked = places_of(types, jobs), jobs.requirements
     without: Mapping[str, None] = dict.fromkeys(SHAPE_FIELDS)
     whole = places.exclusive & (places.per_node == 1) & ~places.each.any(axis=1) & places.allowed.all(axis=1)
     if whole.all():
         return {"jobs": jobs.replace(**without), "node_types": ()}
-    titles = [kind.name for kind in problem.node_types]
+    titles = [kind.name for kind in types]
     counts = [count for count in _counts(places, titles) if count[1].any()]
     loads = [float((amounts[places.shape] * jobs.packed.runtime).sum()) / most for _, amounts, most in counts]
     scarcest = int(np.argmax(loads)) if counts else -1
@@ -41,7 +46,7 @@ def counted(problem: WorkloadProblem) -> dict[str, Any]:
         if pool is not None:
             needs[idx][pool] = int(jobs.packed.nodes[idx])
     nodes, there = np.zeros(len(jobs), dtype=np.int64), 0
-    resources: dict[str, int] = dict(problem.resources)
+    resources: dict[str, int] = dict(there_is)
     for at, (name, by_shape, most) in enumerate(counts):
         amounts = by_shape[places.shape]
         if at == scarcest:

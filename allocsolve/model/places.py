@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import Jobs
     from allocsolve.model.machine import Amounts
 
 #: The most nodes that are places: what is free on each is kept.
@@ -200,11 +199,6 @@ def _shape(
     amounts = checked_amounts(f"{place}: each (parts of a device are not modelled)", each, low=0)
     least = max(nodes, -(-number // most))
     return Shape(number, tuple(pair for pair in amounts if pair[1]), most, least, alone, allowed)
-
-
-def all_shapes(jobs: Jobs) -> tuple[Shape, ...]:
-    """Return the shape of each job, those that hold whole nodes included."""
-    return jobs.shapes or tuple(map(Shape.whole, jobs.packed.nodes.tolist()))
 
 
 def shape_columns(shapes: Sequence[Shape]) -> dict[str, Any]:

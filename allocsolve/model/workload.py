@@ -213,7 +213,7 @@ class WorkloadProblem(Rebuilt):
         """
         if not self.node_types:
             return self
-        return replace(self, **counted(self))
+        return replace(self, **counted(self.node_types, self.jobs, self.resources))
 
     def on_plain_machine(self) -> WorkloadProblem:
         """Return the same jobs with nodes as all that they need, on a machine that is always open.

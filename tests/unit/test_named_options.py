@@ -25,6 +25,7 @@ FOREIGN: Final = {
     "--consolidate-segments": "Slurm",
     "--directory": "make",
     "--enable-dynamic-jobs": "Batsim",
+    "--exclusive": "sbatch",
     "--force-reinstall": "pip",
     "--network": "podman",
     "--parsable2": "sacctmgr",

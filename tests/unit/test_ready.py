@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 from typing import TYPE_CHECKING
 
@@ -141,10 +142,9 @@ def test_what_is_loaded_from_the_cache_is_not_announced(monkeypatch: pytest.Monk
 
 def test_whoever_solves_makes_ready_before(monkeypatch: pytest.MonkeyPatch) -> None:
     made_ready: list[object] = []
-    for place in ("front_door", "allocators"):
-        monkeypatch.setattr(
-            f"allocsolve.registry.{place}.ready", lambda solver, *_: made_ready.append(solver)
-        )
+    for place in ("front_door", "place"):
+        module = importlib.import_module(f"allocsolve.registry.{place}")
+        monkeypatch.setattr(module, "ready", lambda solver, *_: made_ready.append(solver))
     solve(PROBLEM, "noX")
     make_allocator("first-fit")
     assert len(made_ready) == 1

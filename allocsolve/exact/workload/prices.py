@@ -22,13 +22,12 @@ from allocsolve.exact.workload._windows import (
     search_window,
 )
 from allocsolve.exact.workload.cpsat import WorkloadCpSat
-from allocsolve.heuristics.workload._kernels_queue import EASY, FIRST_FIT, ORDER_CODES
 from allocsolve.heuristics.workload.evolving_annealing import anneal_service_lists
 from allocsolve.heuristics.workload.list_annealing import BestSchedule, anneal_schedules
 from allocsolve.heuristics.workload.market import market_schedule, or_coarse_market, priced_term
 from allocsolve.heuristics.workload.order_search import OrderSearch, OrderSearchParams
 from allocsolve.heuristics.workload.places import NODE_CHOICES
-from allocsolve.heuristics.workload.policies import QueuePolicy, queue_rule, run_queue
+from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, Easy, FirstFit
 from allocsolve.heuristics.workload.reinsertion import (
     Reinserter,
     Reinsertion,
@@ -511,10 +510,9 @@ def _on_places(
 
 
 def _place_schedules(problem: WorkloadProblem) -> Iterator[WorkloadSchedule]:
-    """Yield schedules of policies that know true run times."""
-    for order in ORDER_CODES.values():
+    """Yield schedules of first fit, and of EASY with true run times in each order, by each rule of choice."""
+    for choice in NODE_CHOICES:
+        yield FirstFit(choice=choice).simulated(problem).schedule
+    for order in QUEUE_ORDERS:
         for choice in NODE_CHOICES:
-            for kind in (FIRST_FIT, EASY):
-                rule = queue_rule(kind, order=order, extra_nodes=True)
-                policy = QueuePolicy(rule, "actual", "actual", choice=choice)
-                yield run_queue(problem, policy, policy.rules).schedule
+            yield Easy(order=order, estimate="actual", choice=choice).simulated(problem).schedule

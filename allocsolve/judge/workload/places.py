@@ -8,7 +8,8 @@ import numpy as np
 
 from allocsolve.judge.messages import shown_seconds
 from allocsolve.judge.sums import summable
-from allocsolve.model.places import all_shapes, resource_names
+from allocsolve.model.packed_places import all_shapes
+from allocsolve.model.places import resource_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

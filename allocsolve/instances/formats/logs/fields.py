@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from allocsolve.instances.formats.logs.held import PlaceColumns
     from allocsolve.model import FloatArray, Shape
 
 #: Fields of `LogTable.columns` that are read if they are asked for, and the options that ask.
@@ -249,6 +248,22 @@ def priority(text: str) -> float:
     if not _PRIORITY.fullmatch(text):
         raise ValueError(f"{text[:20]!r} is no whole number")
     return float(text)
+
+
+class PlaceColumns(NamedTuple):
+    """What each row of a log holds on places, and what is to be counted."""
+
+    shapes: Sequence[Shape]
+    #: Which do not fit the empty nodes; of those the shape is that of as many whole nodes.
+    too_large: NDArray[np.bool_]
+    #: Whose amounts are no multiples of their nodes.
+    uneven: NDArray[np.bool_]
+    #: Of which nothing is known but nodes, which they hold whole.
+    unknown: NDArray[np.bool_]
+    #: What is left out since no node has it, and of which rows.
+    left_out: Mapping[str, NDArray[np.bool_]]
+    #: Recorded nodes, by id; None where they are not known.
+    node_ids: Sequence[tuple[int, ...] | None]
 
 
 class FieldColumns(NamedTuple):

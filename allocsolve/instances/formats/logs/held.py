@@ -8,11 +8,11 @@ Where its amounts are no multiples of N they are rounded up, and the job is coun
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.instances.formats.logs.fields import listed_needs
+from allocsolve.instances.formats.logs.fields import PlaceColumns, listed_needs
 from allocsolve.instances.formats.networks.hostlist import host_names
 from allocsolve.model.places import Shape, num_places
 
@@ -52,8 +52,8 @@ def mebibytes(text: str, plain: str = "m") -> int:
 def tres_held(text: str, submit_line: str = "") -> str:
     """Return what a list such as ``cpu=36,mem=57600M,node=1,gres/gpu:a100=4`` has, in all.
 
-    GPUs of all types are counted together, with and without their type. A job whose command line has
-    ``--exclusive`` shares its nodes with nobody.
+    GPUs of all types are counted together, with and without their type. A job that was submitted by
+    ``sbatch --exclusive`` shares its nodes with nobody.
     """
     if not text:
         return ""
@@ -75,22 +75,6 @@ def tres_held(text: str, submit_line: str = "") -> str:
     if re.search(r"\s--exclusive(?:\s|$)", submit_line):
         held[EXCLUSIVE] = 1
     return listed_needs(held)
-
-
-class PlaceColumns(NamedTuple):
-    """What each row of a log holds on places, and what is to be counted."""
-
-    shapes: Sequence[Shape]
-    #: Which do not fit the empty nodes; of those the shape is that of as many whole nodes.
-    too_large: NDArray[np.bool_]
-    #: Whose amounts are no multiples of their nodes.
-    uneven: NDArray[np.bool_]
-    #: Of which nothing is known but nodes, which they hold whole.
-    unknown: NDArray[np.bool_]
-    #: What is left out since no node has it, and of which rows.
-    left_out: Mapping[str, NDArray[np.bool_]]
-    #: Recorded nodes, by id; None where they are not known.
-    node_ids: Sequence[tuple[int, ...] | None]
 
 
 def place_columns(

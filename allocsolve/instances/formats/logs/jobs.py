@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.instances.formats.files import PathLike
-    from allocsolve.instances.formats.logs.held import PlaceColumns
+    from allocsolve.instances.formats.logs.fields import PlaceColumns
     from allocsolve.instances.formats.logs.lines import LogText
     from allocsolve.instances.formats.logs.log import JobLog
     from allocsolve.instances.formats.logs.tables import LogTable
