@@ -21,7 +21,7 @@ from allocsolve.errors import UnsupportedProblem
 from allocsolve.exact import Prices
 from allocsolve.heuristics import Easy, FirstFit
 from allocsolve.instances import write_problem
-from allocsolve.judge import certified_bound, violations, workload_value
+from allocsolve.judge import certified_bound, violations, workload_metrics, workload_value
 from allocsolve.model import WORKLOAD_OBJECTIVES, Budget, Job, Jobs, NodeType, Status, WorkloadProblem, terms
 from allocsolve.pictures._workload_places import (
     occupied_changes,
@@ -46,6 +46,29 @@ JOBS = [
     Job(1, 1, 50, chunks=2, each={"cpus": 1, "gpus": 2}, per_node=1),
     Job(2, 1, 20, chunks=1, each={"cpus": 2}, exclusive=True),
 ]
+
+
+@settings(max_examples=examples(300))
+@given(place_problems(min_jobs=1))
+def test_utilisation_is_that_of_what_is_scarcest(problem: WorkloadProblem) -> None:
+    """Exclusive jobs hold all of as many of the smallest nodes that they may use."""
+    starts, placements = serial(problem)
+    metrics = workload_metrics(problem, schedule_of(problem, starts, placements))
+    kinds, jobs = [(kind.name, kind.count, dict(kind.has)) for kind in problem.node_types], [*problem.jobs]
+    last = max(at + job.runtime for at, job in zip(starts, jobs, strict=True))
+    span = last - min(job.submit for job in jobs)
+    shares = []
+    for name in sorted({name for _, _, has in kinds for name, amount in has.items() if amount}):
+        held = 0.0
+        for job in jobs:
+            chunks, each, per_node, fewest, exclusive = shape_of(job)
+            nodes = max(fewest, -(-chunks // per_node))
+            may = [has.get(name, 0) for kind, _, has in kinds if not job.types or kind in job.types]
+            held += job.runtime * max(exclusive * nodes * min(may), chunks * each.get(name, 0))
+        shares.append(held / sum(count * has.get(name, 0) for _, count, has in kinds) / span)
+    assert 0 <= metrics.utilisation <= 1 + 1e-9
+    if shares:
+        assert metrics.utilisation == pytest.approx(max(shares))
 
 
 @given(place_problems(min_jobs=1))

@@ -156,6 +156,25 @@ def test_what_cannot_be_is_refused_in_one_line(change: dict[str, Any], message: 
     assert easy_starts(**state).tolist() == [1]
 
 
+@pytest.mark.parametrize("rule", [rule for rule, _, _ in RULES], ids=[str(policy) for _, policy, _ in RULES])
+@settings(max_examples=examples(100))
+@given(rng=st.randoms(use_true_random=False))
+def test_columns_are_read_only_whether_or_not_they_can_be_written(rule: Rule, rng: random.Random) -> None:
+    columns = [
+        np.array([rng.randint(1, 4) for _ in range(5)]),
+        np.array([rng.choice([1.0, 60.0, math.inf]) for _ in range(5)]),
+        np.array([1, 3]),
+        np.array([rng.uniform(0, 99), math.inf]),
+    ]
+    given_columns = [column.copy() for column in columns]
+    starts = rule(30, 2, *columns).tolist()
+    for column, given_one in zip(columns, given_columns, strict=True):
+        np.testing.assert_array_equal(column, given_one)
+        column.flags.writeable = False
+    assert rule(30, 2, *columns).tolist() == starts
+    assert rule(30, 2, *(np.repeat(column, 2)[::2] for column in columns)).tolist() == starts
+
+
 def test_options_and_orders_are_checked() -> None:
     with pytest.raises(InvalidOption, match="reservations"):
         easy_starts(0, 1, [], [], [], [], reservations=0)

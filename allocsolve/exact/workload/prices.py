@@ -142,8 +142,8 @@ class Prices(Options):
     own (`allocsolve.bounds.workload.machine_job_prices`). The order of up to 500 jobs is annealed before
     reinsertion. The makespan has a bound without a certificate.
 
-    Where *nodes are places* the schedule is the best of EASY and first fit with true run times, by all rules
-    of choice and in all orders of the queue, as far as time goes; the bound is that of prices of what is
+    Where *nodes are places* the schedule is the best of first fit and of EASY with true run times in all
+    orders of the queue, by all rules of choice, as far as time goes; the bound is that of prices of what is
     counted (`allocsolve.model.WorkloadProblem.on_counts`).
 
     With *evolving jobs* the schedule is that of lists in whose order they are served
@@ -461,6 +461,13 @@ def _with_evolving_jobs(
         if best.answer is None:
             raise
         limit = Limit.INTERRUPTED
+    return _bounded(best, bound, limit, clock)
+
+
+def _bounded(
+    best: Best[WorkloadSchedule], bound: TermBound, limit: Limit | None, clock: Clock
+) -> Result[WorkloadSchedule]:
+    """Return the best schedule of one that was found before the time was over, and the bound on its value."""
     assert best.answer is not None
     bounds = (min(bound.value, best.values[0]),)
     return search_result(
@@ -502,11 +509,7 @@ def _on_places(
         if best.answer is None:
             raise
         limit = Limit.INTERRUPTED
-    assert best.answer is not None
-    bounds = (min(bound.value, best.values[0]),)
-    return search_result(
-        best.answer, best.values, bounds, limit, clock, best.incumbents, certificate=bound.certificate
-    )
+    return _bounded(best, bound, limit, clock)
 
 
 def _place_schedules(problem: WorkloadProblem) -> Iterator[WorkloadSchedule]:

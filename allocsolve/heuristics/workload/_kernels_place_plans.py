@@ -355,7 +355,7 @@ def _slurm_pass(
     choice: Choice,
     plans: Plans,
 ) -> float:
-    """Make the decisions of one call, see `_kernels_reservations.slurm_pass`; return the next instant."""
+    """Make the decisions of one call, see `_kernels_reservations.planning_pass`; return the next instant."""
     engine, passes = state.engine, rule.passes
     if engine.head == engine.tail:
         return np.inf
