@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from allocsolve.bounds import makespan_bound, mean_busy_time, strong_makespan_bound, total_completion
+from allocsolve.bounds import (
+    makespan_bound,
+    mean_busy_time,
+    strong_completion_bound,
+    strong_makespan_bound,
+    total_completion,
+)
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact.evolution._conflicts import blocks_of, violated_covers
 from allocsolve.families import quick_answers
@@ -53,7 +59,7 @@ class EvolutionCpSatParams(Params):
     #: Up to so many applications, covers of four are in the model from the beginning where there is
     #: expansion.
     few_applications: int = 10
-    #: The share of the time left that the bound by configurations may take.
+    #: The share of the time left that a bound by configurations may take.
     bound_share: float = 0.05
 
     def above_share(self, term: EvolutionTerm) -> float:
@@ -320,6 +326,11 @@ class _Search:
         """
         from allocsolve.backends.cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
 
+        if self.objective[idx] == "completion":
+            seconds = self.params.bound_share * self.clock.remaining
+            self.bounds[idx] = max(
+                self.bounds[idx], strong_completion_bound(self.problem, seconds=seconds).value
+            )
         part = self.params.first_step
         while self._open(idx) and self.clock.remaining and self.limit is not Limit.INTERRUPTED:
             num_covers = len(self._covers)

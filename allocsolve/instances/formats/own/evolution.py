@@ -327,12 +327,26 @@ def certificate_schema(kind: str) -> Document:
     point = cells(whole(0), whole(0), description="application and step, counted from 0")
     log = "the items of the log: base 64 of what zlib has compressed"
     prices = listing(listing(whole(0, title="price per second")), "of the steps of each application")
+    prices_at_first = listing(listing(whole(0, title="price at time 0")), "of the steps of each application")
+    falls = listing(listing(whole(0, title="less per second")), "of the steps of each application")
     schemas = {
         "area": certificate("area", {}, "the judge adds up the areas of the applications"),
         "step-prices": certificate(
             "step-prices",
             {"prices": prices},
             "what steps pay that may be held at the same time",
+        ),
+        "falling-prices": certificate(
+            "falling-prices",
+            {
+                "unit": whole(1, "parts of a second's price"),
+                "times": listing(
+                    whole(0), "rising, in seconds: where the prices of all are looked at", minItems=1
+                ),
+                "prices": prices_at_first,
+                "falls": falls,
+            },
+            "what steps pay that may compute at the same time, from early to late",
         ),
         "learned-clauses": certificate(
             "learned-clauses",
