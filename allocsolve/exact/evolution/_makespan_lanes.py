@@ -81,6 +81,9 @@ class LaneParams(Params):
     slice_conflicts: int = 500_000
     #: The share of the time left that the bound by configurations may take.
     bound_share: float = 0.05
+    #: The share of the time left that the bound by falling prices may take: at Klein size the search from
+    #: below takes a minute to come up to it, where it does.
+    falling_bound_share: float = 0.2
     #: The most levels of a learned clause that is sent to other searches: short clauses help most.
     shared_levels: int = 5
     #: Looks at the clock that the annealing takes in a slice, about 3 ms each.
@@ -436,7 +439,7 @@ class TotalKnowledge(Knowledge):
 
     def strengthen_below(self) -> None:
         """Note the bound of falling prices, which takes some seconds for 20 applications."""
-        seconds = self.params.bound_share * self.clock.remaining
+        seconds = self.params.falling_bound_share * self.clock.remaining
         self.prove(*strong_completion_bound(self.problem, seconds=seconds))
 
     def measure(self, starts: IntArray) -> int:
