@@ -177,8 +177,9 @@ def _best_prices(program: _Program, deadline: float) -> _Prices | None:
     steps = np.arange(len(program.durations))
     late = len(program.moments) - 1
     columns: dict[tuple[int, bytes], None] = {(late, _packed(steps == step)): None for step in steps}
-    best: _Prices | None = None
-    bound = -math.inf
+    best: _Prices | None = _prices_of_areas(program)
+    bound, found = _priced(program, best)
+    columns |= dict.fromkeys(found)
     for _ in range(_MAX_ROUNDS):
         if time.monotonic() >= deadline:
             break
@@ -204,6 +205,24 @@ def _best_prices(program: _Program, deadline: float) -> _Prices | None:
         if len(columns) == before:
             break
     return best
+
+
+def _prices_of_areas(program: _Program) -> _Prices:
+    """Return the best prices of one machine that works off areas, the smallest application first.
+
+    A node costs r(t), which is 0 in the end and falls by 1 / area a second while an application is worked
+    off; the prices of its steps are tangents of r there, times their nodes.
+    """
+    areas = np.bincount(program.apps, program.nodes * program.durations, len(program.floors))
+    order = np.argsort(areas, kind="stable")
+    lengths = areas[order] / program.capacity
+    begins = program.moments[0] + np.cumsum(lengths) - lengths
+    slopes = np.divide(1, areas[order], out=np.zeros(len(order)), where=areas[order] > 0)
+    heights = np.cumsum((lengths * slopes)[::-1])[::-1]
+    at_first, falls = np.empty(len(order)), np.empty(len(order))
+    at_first[order], falls[order] = heights + slopes * begins, slopes
+    masses = program.nodes * program.durations
+    return _Prices(masses * at_first[program.apps], masses * falls[program.apps])
 
 
 def _packed(configuration: Choices) -> bytes:
