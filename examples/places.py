@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from allocsolve.heuristics import Easy
-from allocsolve.heuristics.workload.places import NODE_CHOICES
+from allocsolve.simulation.node_choice import NODE_CHOICES
 from allocsolve.model import Jobs, NodeType, WorkloadProblem, packed_places
 
 

@@ -15,7 +15,7 @@ from allocsolve.heuristics import Easy, Fcfs, FirstFit, SlurmBackfill
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from allocsolve.heuristics.workload.places import NodeChoice
+    from allocsolve.simulation.node_choice import NodeChoice
     from allocsolve.model import WorkloadProblem
 
 #: Jobs, and where they are.

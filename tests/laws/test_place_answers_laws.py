@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from cli_tools import Capture
 
-    from allocsolve.heuristics.workload.places import NodeChoice
+    from allocsolve.simulation.node_choice import NodeChoice
     from allocsolve.model import WorkloadTerm
 
 TYPES = (NodeType("gpu", 2, {"cpus": 8, "gpus": 4}, weight=1), NodeType("std", 2, {"cpus": 8}))
