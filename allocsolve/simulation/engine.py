@@ -158,7 +158,9 @@ class Engine:
         """
         wakes: list[float] = []
         if self._changes is None:
-            starts = self._checked(decisions, wakes) if self._places is None else self._placed(decisions, wakes)
+            starts = (
+                self._checked(decisions, wakes) if self._places is None else self._placed(decisions, wakes)
+            )
             jobs = self._jobs
             for job, nodes, reason, blocked in starts:
                 seconds = run_time(jobs, job, nodes)

@@ -1,9 +1,9 @@
-"""Nodes that are places at an instant: a table of who is on them and what is free, and what a view shows of it."""
+"""Nodes that are places at an instant: a table of who is on them, and what a view shows of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -153,7 +153,9 @@ class NodeTable:
         total, nodes = int(room.sum()), int((room > 0).sum())
         if total < needed:
             return f"does not fit what is free: room for {total} of its {needed} chunks"
-        return f"does not fit what is free: room on {nodes} nodes of at least {least}" if nodes < least else ""
+        return (
+            f"does not fit what is free: room on {nodes} nodes of at least {least}" if nodes < least else ""
+        )
 
     def _told(self, job: int, places: NodeChunks, room: IntArray) -> Spots:
         """Return where somebody wants a job to start."""
@@ -276,6 +278,18 @@ class PlacesView:
         table = NodeTable(self.given, self.choice, self.mix)
         table.free[:], table.occupants[:] = self.free, self.occupants
         return table
+
+    def snapshot(self, running: IntArray, queue: IntArray) -> dict[str, Any]:
+        """Return the fields of a `QueueSnapshot` about nodes, of jobs that run and wait."""
+        fields = [
+            [self.shapes[kind].fields() for kind in self.given.shape[jobs]] for jobs in (running, queue)
+        ]
+        return {
+            "node_types": self.node_types,
+            "running_shapes": tuple(fields[0]),
+            "shapes": tuple(fields[1]),
+            "running_places": tuple(map(self.pieces.pairs, range(len(running)))),
+        }
 
     @property
     def idle(self) -> int:

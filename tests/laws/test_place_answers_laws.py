@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from cli_tools import Capture
 
-    from allocsolve.simulation.node_choice import NodeChoice
     from allocsolve.model import WorkloadTerm
+    from allocsolve.simulation.node_choice import NodeChoice
 
 TYPES = (NodeType("gpu", 2, {"cpus": 8, "gpus": 4}, weight=1), NodeType("std", 2, {"cpus": 8}))
 JOBS = [

@@ -16,10 +16,10 @@ from tiers import examples
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit, SlurmBackfill
 from allocsolve.heuristics.workload.on_places import MOST_PLANNED
-from allocsolve.simulation.node_choice import NODE_CHOICES
 from allocsolve.heuristics.workload.policies import QUEUE_ORDERS
 from allocsolve.judge import violations, workload_breaches
 from allocsolve.model import Budget, Job, Jobs, NodeType, WorkloadProblem
+from allocsolve.simulation.node_choice import NODE_CHOICES
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadSchedule

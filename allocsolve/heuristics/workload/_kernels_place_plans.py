@@ -378,9 +378,7 @@ def _place(jobs: PackedJobs, state: State, estimates: Estimates, places: Places,
     for at in range(len(started.jobs)):
         job, start = started.jobs[at], started.starts[at]
         state.engine.clock, expected = start, estimates.running[job]
-        begin(
-            state, job, places.pieces[job], jobs.runtime[job], expected, start + expected, AT_HEAD, -1
-        )
+        begin(state, job, places.pieces[job], jobs.runtime[job], expected, start + expected, AT_HEAD, -1)
 
 
 @inner_kernel

@@ -139,7 +139,8 @@ def continued_on_places(
     on.put(running, pieces)
     given, places = given_to_kernels(packed_places(problem)), on.places
     for at, job in enumerate(running.tolist()):
-        hold_spots((places.free[NOW], places.occupants[NOW]), given, int(given.shape[job]), pieces.spots(at))
+        table = places.free[NOW], places.occupants[NOW]
+        hold_spots(table, given, int(given.shape[job]), pieces.spots(at))
     return on
 
 
@@ -162,9 +163,7 @@ def decided_on_places(
     on.places.free[NOW][:, : len(given.names)] = shown.free
     on.places.occupants[NOW] = shown.occupants
     started = Started(frozen(seen.running), frozen(seen.starts))
-    wake = decide_on_places(
-        seen.jobs, seen.state, estimates, rule, on.places, on.choice, started, on.plans
-    )
+    wake = decide_on_places(seen.jobs, seen.state, estimates, rule, on.places, on.choice, started, on.plans)
     return wake, pieces_of(on.places)
 
 
@@ -179,5 +178,3 @@ def _new_plans(places: Places, count: int) -> Plans:
         seconds=np.zeros(shapes),
         halves=np.array([0, places.numbers["used"] // 2]),
     )
-
-
