@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from allocsolve.kernels import kernel
 from allocsolve.kernels.node_choices import NOW, choose, see_room
-from allocsolve.model import frozen, packed_places
+from allocsolve.model import Jobs, frozen, packed_places
 from allocsolve.model.arrays import read_only_view
 from allocsolve.model.checks import choice as checked_choice, shown, whole
-from allocsolve.model.packed_places import all_shapes
+from allocsolve.model.packed_places import all_shapes, places_of
+from allocsolve.model.places import shape_columns
 from allocsolve.simulation.decisions import IllegalDecision
 from allocsolve.simulation.node_choice import (
     NODE_CHOICES,
@@ -192,6 +194,54 @@ def room_of(given: PackedPlaces, shape: int, free: IntArray, occupants: IntArray
         room = np.minimum(room, free[:, resource] // given.each[shape, resource])
     taken = occupants != 0 if given.exclusive[shape] else occupants < 0
     return np.where(taken, 0, np.maximum(room, 0))
+
+
+class Seats(NamedTuple):
+    """Where jobs run that hold nodes now, as far as that can be."""
+
+    #: Shape (seated,): those that have a place, by where they stand among the jobs, rising.
+    jobs: IntArray
+    places: tuple[tuple[tuple[int, int], ...], ...]
+    #: How many of them are where a rule says, as nobody says where they are, or others are there.
+    assumed: int
+
+
+def seated(
+    node_types: tuple[NodeType, ...],
+    shapes: Sequence[Shape],
+    told: Sequence[NodeChunks | None],
+    choice: NodeChoice,
+) -> Seats:
+    """Return where running jobs are, which are given in the order of their starts.
+
+    Those of which somebody says it are there, if there is room beside those before them; then the others
+    start by the rule `choice`. Who has no room is left out.
+    """
+    nodes, ones = np.array([shape.least_nodes for shape in shapes], dtype=np.int64), np.ones(len(shapes))
+    jobs = Jobs(ones, nodes, ones, **shape_columns(shapes))
+    table, found = NodeTable(places_of(node_types, jobs), choice), {}
+    for job, places in enumerate(told):
+        if places is not None:
+            with contextlib.suppress(IllegalDecision):
+                found[job] = table.start(job, places)
+    known = len(found)
+    for job in range(len(told)):
+        if job not in found:
+            with contextlib.suppress(IllegalDecision):
+                found[job] = table.start(job)
+    seats = sorted(found.items())
+    return Seats(
+        np.array([job for job, _ in seats], dtype=np.int64),
+        tuple(places for _, places in seats),
+        len(found) - known,
+    )
+
+
+def spread_evenly(nodes: Sequence[int] | None, chunks: int) -> tuple[tuple[int, int], ...] | None:
+    """Return the nodes of a job, with its chunks as evenly on them as can be; None if no node is known."""
+    if not nodes:
+        return None
+    return tuple((node, chunks // len(nodes) + (at < chunks % len(nodes))) for at, node in enumerate(nodes))
 
 
 class KnownPlaces:

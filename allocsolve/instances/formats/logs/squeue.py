@@ -49,7 +49,9 @@ _TITLES: Final = (
     *("TIME_LIMIT", "TIME", "PRIORITY", "REASON", "DEPENDENCY"),
 )
 _OF_NODES: Final = ("NODELIST", "TRES_PER_NODE")
-_GRES: Final = re.compile(r"(?:gres[:/])?([a-z]\w{0,30})(?:[:=][^\W\d][\w.-]{0,60})?(?:[:=](\d{1,9}))?", re.ASCII)
+_GRES: Final = re.compile(
+    r"(?:gres[:/])?([a-z]\w{0,30})(?:[:=][^\W\d][\w.-]{0,60})?(?:[:=](\d{1,9}))?", re.ASCII
+)
 #: States of jobs that hold their nodes, also if they do not compute, as words and as squeue's short forms.
 _RUNNING: Final = frozenset(
     {
@@ -323,8 +325,9 @@ _FIELDS: Final = {
     "TIME_LIMIT": "time_limit",
     "PRIORITY": "priority",
     "PARTITION": "partition",
-    "NODELIST": "nodes",
 }
+#: Texts that tell where jobs run, and what they hold or ask for, the first that is there.
+_PLACE_FIELDS: Final = {"NODELIST": ("nodes",), "TRES": ("tres_alloc_str", "tres_req_str")}
 
 
 def _json_cells(document: Document, source: str) -> Iterator[tuple[str, Mapping[str, str]]]:
@@ -371,10 +374,11 @@ def _cells_of(job: Document) -> dict[str, str]:
     elif base not in {"", "0"} and task:
         own = f"{base}_{task}"
     eligible = json_cell(job.get("eligible_time"), "eligible_time")
-    held = [json_cell(job.get(name), name) for name in ("tres_alloc_str", "tres_req_str")]
+    for title, names in _PLACE_FIELDS.items():
+        texts = [text for name in names if isinstance(text := job.get(name), str) and text]
+        cells[title] = texts[0] if texts else ""
     return {
         **cells,
-        "TRES": next(filter(None, held), ""),
         "JOBID": own,
         "STATE": state,
         "HOLD": "1" if hold else "",
@@ -454,7 +458,7 @@ def _row(cells: Mapping[str, str], clock: Clock, *, in_minutes: bool) -> _Row:
         reason="" if reason.lower() in _NOTHING else reason,
         dependency="" if cells["DEPENDENCY"].lower() in _NOTHING else cells["DEPENDENCY"],
         node_list="" if cells.get("NODELIST", "").lower() in _NOTHING else cells["NODELIST"],
-        amounts=read_needs(tres_held(cells.get("TRES", ""))),
+        amounts=_tres(cells.get("TRES", "")),
     )
     if "TRES_PER_NODE" in cells:
         row = row._replace(amounts=_amounts(cells["TRES_PER_NODE"], row.nodes, row.processors))
@@ -497,6 +501,14 @@ def _count(text: str, what: str) -> int:
     if not 1 <= number <= MAX_INTEGER:
         raise ValueError(f"{what} {show(text)} is not in 1..2^53")
     return number
+
+
+def _tres(text: str) -> tuple[tuple[str, int], ...] | None:
+    """Return what a list such as ``cpu=8,mem=16G,gres/gpu=2`` has; None if it is none."""
+    try:
+        return read_needs(tres_held(text))
+    except ValueError:
+        return None
 
 
 def _amounts(text: str, nodes: int, processors: int) -> tuple[tuple[str, int], ...]:
