@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -100,7 +100,8 @@ def node_chooser(
     ((0, 1), (1, 1))
     """
     if isinstance(nodes, Sequence):
-        return _place_chooser(name, nodes, [*jobs])
+        named = [replace(job, name=f"typical {idx}") for idx, job in enumerate(jobs)]
+        return _place_chooser(name, nodes, named)
     topology: Topology | SwitchTree
     if isinstance(nodes, Topology | SwitchTree):
         topology = nodes
