@@ -161,7 +161,10 @@ def _typical(given: PackedPlaces, jobs: IntArray) -> tuple[IntArray, BoolArray, 
     Of equally many, those come first that take less of the first resource in which they differ; then those
     that may run anywhere; then those that may not run on the last type of node in which they differ.
     """
-    resources = len(given.names)
+    resources, types = len(given.names), len(given.has)
+    if not len(jobs):
+        none = np.empty((0, resources), dtype=np.int64), np.empty((0, types), dtype=np.bool_), np.empty(0)
+        return frozen(none[0]), frozen(none[1]), frozen(none[2])
     rows = np.column_stack([given.each, ~given.allowed.all(axis=1), given.allowed[:, ::-1]])[: len(jobs)]
     kinds, kind = np.unique(rows, axis=0, return_inverse=True)
     counts = np.bincount(kind.reshape(-1), weights=jobs, minlength=len(kinds))
