@@ -120,8 +120,10 @@ class AgentTurn:
         self._queue, self._free = queue, free
         self._front = queue[: self.window]
         #: Of each job that the agent sees: nodes that it needs, and its part of what it would need to fit.
-        self._nodes, self._part = self._view.jobs.min_nodes[self._front], np.empty(0)
+        self._nodes: IntArray | FloatArray
+        self._part: FloatArray
         if self._table is None:
+            self._nodes = self._view.jobs.min_nodes[self._front]
             self._part = self._nodes / max(free, 1)
             fits = self._nodes <= free
         else:

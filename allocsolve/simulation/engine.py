@@ -204,10 +204,10 @@ class Engine:
                     continue
                 if not isinstance(decision, Start):
                     raise _no_start(decision)
-                job, _, *why = self._checked_start(decision)
+                job, _, reason, blocked = self._checked_start(decision)
                 if any(job == other for other, *_ in starts):
                     raise IllegalDecision(job, "is started twice")
-                starts.append((job, places.start(job, decision.places), *why))
+                starts.append((job, places.start(job, decision.places), reason, blocked))
         except BaseException:
             places.undo(before)
             raise

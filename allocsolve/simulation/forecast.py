@@ -143,9 +143,10 @@ def starts_after(
     *Complexity*: as of `forecast`.
     """
     policy, runtimes = instantiated(policy), problem.jobs.packed.runtime[None]
-    starts = _compiled_starts(problem, running, now, policy, runtimes, rules, pieces=pieces)
-    if starts is not None:
-        return starts[0]
+    scenarios = _compiled_starts(problem, running, now, policy, runtimes, rules, pieces=pieces)
+    if scenarios is not None:
+        starts: FloatArray = scenarios[0]
+        return starts
     return _starts_on_engine(problem, running, now, policy, rules, pieces=pieces)
 
 

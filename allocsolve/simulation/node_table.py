@@ -79,6 +79,7 @@ class NodeTable:
     Examples
     --------
     >>> from allocsolve.model import Job, NodeType, WorkloadProblem, packed_places
+    >>> from allocsolve.simulation import NodeTable
     >>> jobs = [Job(0, 1, 9, chunks=2, each={"cpus": 3}), Job(0, 1, 9, chunks=2, each={"cpus": 1})]
     >>> problem = WorkloadProblem(None, jobs, node_types=[NodeType("node", 3, {"cpus": 4})])
     >>> table = NodeTable(packed_places(problem), "best-fit")

@@ -285,7 +285,7 @@ class QueueSnapshot:
         origin = min(math.floor(earliest / _SHIFT_S) * _SHIFT_S, 0.0)
         limits = np.concatenate([self.running_limits + (self.running_starts - begun), self.limits])
         rows = [*self.running_shapes, *self.shapes]
-        columns = {what: [row.get(what) for row in rows] or None for what in SHAPE_FIELDS}
+        columns: dict[str, Any] = {what: [row.get(what) for row in rows] or None for what in SHAPE_FIELDS}
         return WorkloadProblem(
             self.num_nodes,
             Jobs(

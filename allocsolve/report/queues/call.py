@@ -158,7 +158,7 @@ def when(
         raise InvalidOption(f"--policy {policy}: a choice of nodes needs --node-types")
     if not site.types and isinstance(job, tuple) and len(job) > len(("nodes", "limit")):
         raise InvalidOption("--job: cpus, mem and gpus of each node need --node-types")
-    others = {"--nodes": nodes, "--unit": unit, "--partitions": partitions}
+    others: dict[str, Any] = {"--nodes": nodes, "--unit": unit, "--partitions": partitions}
     others |= {"--closed": closed, "--events": events}
     if site.types and any(others.values()):
         given = ", ".join(name for name, value in others.items() if value)

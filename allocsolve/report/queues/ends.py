@@ -59,7 +59,8 @@ def node_remarks(ends: Sequence[End], listing: QueueListing, history: JobHistory
         yield "Each node is looked at: running jobs are where the queue says."
     if left_out:
         yield f"{left_out} running jobs have no room beside others, and are left out: are the types right?"
-    if all(job.amounts is None for job in (*listing.running, *listing.queued)):
+    amounts = [job.amounts for job in listing.running] + [job.amounts for job in listing.queued]
+    if all(told is None for told in amounts):
         yield "The queue tells processors only; squeue --json tells memory and GPUs, too."
     if history is not None and not any(history.places):
         yield "The log does not say on which nodes jobs ran: the past is asked with the same assumption."
