@@ -25,6 +25,17 @@ def no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
 NODES = "".join(f"n{idx}|4|8000|(null)|1||std*\n" for idx in (1, 2))
 
 
+OWN = """
+from allocsolve.simulation import Start
+
+def fitting(view):
+    table = view.places.table()
+    for job in view.queue.tolist():
+        if table.fits(job):
+            yield Start(job, 1, places=table.start(job))
+"""
+
+
 def _job(name: str, cpus: int, limit: str, node: str = "", gres: str = "N/A", **more: str) -> dict[str, str]:
     """Return the cells of a job of one node; it has run since an hour ago if it says where."""
     runs = {"STATE": "RUNNING", "START_TIME": at(-3600), "TIME": "1:00:00"}
@@ -90,6 +101,19 @@ def test_who_cannot_be_where_the_queue_says_is_assumed_to_be_elsewhere(
     told = run_json(capsys, "when", queue, "--node-types", tmp_path / "nodes.txt", "--job", "4")
     assert "Of 1 of 5 running jobs the queue does not say on which nodes they are." in told["remarks"]
     assert any(remark.startswith("2 running jobs have no room beside others") for remark in told["remarks"])
+
+
+def test_a_policy_of_ones_own_is_asked_at_both_ends(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no choice, so that running jobs only are packed or spread."""
+    monkeypatch.chdir(tmp_path)
+    queue = _queue(tmp_path, "?", "?")
+    (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
+    told = run_json(
+        capsys, "when", queue, "--node-types", tmp_path / "nodes.txt", "--policy", "own.py:fitting"
+    )
+    assert _hours(told) == {"3 packed": 0, "4 packed": 1, "3 spread": 1, "4 spread": 0}
 
 
 def test_a_new_job_asks_for_a_part_of_a_node(tmp_path: Path, capsys: Capture) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from allocsolve.errors import InvalidOption
+from allocsolve.errors import InvalidOption, PluginError
 from allocsolve.instances.formats.logs.log import SWF_UNITS, log_not_modelled, shared_advice
 from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM
 from allocsolve.model.places import NodeType
@@ -36,7 +36,7 @@ def by_rule(policy: str) -> list[str]:
     given = f"{options}, " if options else ""
     try:
         return [canonical_name(f"{head}({given}choice={rule})") for rule in RULES]
-    except InvalidOption:
+    except (InvalidOption, PluginError):
         return [name]
 
 
