@@ -15,8 +15,8 @@ from allocsolve.heuristics import Easy, Fcfs, FirstFit, SlurmBackfill
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from allocsolve.heuristics.workload.places import NodeChoice
     from allocsolve.model import WorkloadProblem
+    from allocsolve.simulation.node_choice import NodeChoice
 
 #: Jobs, and where they are.
 Held: TypeAlias = "Mapping[int, Placement]"

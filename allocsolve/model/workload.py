@@ -176,6 +176,20 @@ class WorkloadProblem(Rebuilt):
         self.check_plain()
         return self.jobs.packed
 
+    @property
+    def on_nodes(self) -> PackedJobs:
+        """The jobs as arrays, for all that knows nodes only, be they counted or places.
+
+        `UnsupportedProblem` if the problem has more than that.
+        """
+        if not self.node_types:
+            return self.packed
+        if self.resources or self.jobs.requirements:
+            raise UnsupportedProblem(
+                f"the workload has {self.beyond_plain}, of which only the nodes are taken into account here"
+            )
+        return self.jobs.packed
+
     def check_plain(self, why: str = "which are not taken into account here") -> None:
         """Raise `UnsupportedProblem` if the problem is not plain; `why` ends its message."""
         if self.beyond_plain:

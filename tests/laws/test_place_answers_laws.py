@@ -17,7 +17,6 @@ from naive_places import nodes_of, schedule_of, serial, shape_of
 from place_strategies import place_problems
 from tiers import examples
 
-from allocsolve.errors import UnsupportedProblem
 from allocsolve.exact import Prices
 from allocsolve.heuristics import Easy, FirstFit
 from allocsolve.instances import write_problem
@@ -29,15 +28,14 @@ from allocsolve.pictures._workload_places import (
     place_totals,
     place_use_changes,
 )
-from allocsolve.simulation.engine import run_policy
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from cli_tools import Capture
 
-    from allocsolve.heuristics.workload.places import NodeChoice
     from allocsolve.model import WorkloadTerm
+    from allocsolve.simulation.node_choice import NodeChoice
 
 TYPES = (NodeType("gpu", 2, {"cpus": 8, "gpus": 4}, weight=1), NodeType("std", 2, {"cpus": 8}))
 JOBS = [
@@ -151,12 +149,6 @@ def test_commands_take_a_file_from_bounds_to_pictures(
     run(capsys, "check", "w.json", "a.json", "--plot", "a.svg")
     assert (tmp_path / "a.svg").read_text().count("gpus of 8") == 1
     assert "nodes as places" in refused(capsys, "check", "w.json", "a.json", "--claims", "easy")
-
-
-def test_who_is_called_with_views_knows_no_places() -> None:
-    problem = WorkloadProblem(None, JOBS, node_types=TYPES)
-    with pytest.raises(UnsupportedProblem, match="nodes as places, which are not taken into account"):
-        run_policy(problem, Easy().decide)
 
 
 #: Per cent of all GPUs that are allocated, of which devices may be left over: Weng et al., USENIX ATC 2023.

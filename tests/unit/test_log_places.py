@@ -251,7 +251,9 @@ def test_the_commands(tmp_path: Path, capsys: Capture) -> None:
     assert "keep their sizes" in refused(
         capsys, "whatif", log, "--node-types", "n=4x32c", "--malleable", "20"
     )
-    assert "no choice among them" in refused(capsys, "when", log, "--policy", "easy(choice=best-fit)")
+    assert "a choice of nodes needs --node-types" in refused(
+        capsys, "when", log, "--policy", "easy(choice=best-fit)"
+    )
     swf = _file(tmp_path, SWF)
     assert "no node has any" in refused(
         capsys, "import", swf, "--node-types", "n=4x8g", "--out", out, "--force"

@@ -26,7 +26,6 @@ from allocsolve.heuristics.workload.evolving_annealing import anneal_service_lis
 from allocsolve.heuristics.workload.list_annealing import BestSchedule, anneal_schedules
 from allocsolve.heuristics.workload.market import market_schedule, or_coarse_market, priced_term
 from allocsolve.heuristics.workload.order_search import OrderSearch, OrderSearchParams
-from allocsolve.heuristics.workload.places import NODE_CHOICES
 from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, Easy, FirstFit
 from allocsolve.heuristics.workload.reinsertion import (
     Reinserter,
@@ -52,6 +51,7 @@ from allocsolve.model import (
 )
 from allocsolve.model.options import Options, Params
 from allocsolve.model.search import Best, search_result
+from allocsolve.simulation.node_choice import NODE_CHOICES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,7 +2,8 @@
 
 A node has room for k chunks of a job, and whether the job fits is a sum of these k over the nodes; see
 `allocsolve.model.PackedPlaces`. The sum is kept for each shape of job in the queue, as nodes change, so that
-a test takes O(1). Where a job goes is told by a choice, see `_kernels_node_choices`.
+a test takes O(1). Where a job goes is told by a choice, see
+`allocsolve.kernels.node_choices`.
 
 The head of the queue is planned *late*, see `allocsolve.heuristics.Easy`, so that its plan keeps as little as
 it can of what is free now, and planned anew when somebody has started: equal jobs need not be tested again
@@ -15,7 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_node_choices import (
+from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS
+from allocsolve.kernels import inner_kernel
+from allocsolve.kernels.node_choices import (
     LATE,
     LATER,
     NOW,
@@ -24,9 +27,9 @@ from allocsolve.heuristics.workload._kernels_node_choices import (
     Shape,
     choose,
     chunks_on,
+    hold,
+    see_room,
 )
-from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS
-from allocsolve.kernels import inner_kernel
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import begin, leave_queue
 
@@ -34,19 +37,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
     from allocsolve.model.packed_jobs import PackedJobs
     from allocsolve.simulation.kernels import State
-
-
-@inner_kernel
-def hold(places: Places, when: int, shape: int, piece: int, sign: int) -> None:
-    """Let a job of a shape hold a piece, or (sign -1) give it back; an exclusive one holds the whole node."""
-    node, free = places.node[piece], places.free
-    alone = places.shapes[shape].exclusive
-    places.occupants[when, node] += -sign if alone else sign
-    for resource in range(free.shape[2]):
-        if alone:
-            free[when, node, resource] -= sign * places.has[places.type_of_node[node], resource]
-        else:
-            free[when, node, resource] -= sign * places.chunks[piece] * places.each[shape, resource]
 
 
 @inner_kernel
@@ -107,27 +97,6 @@ def somebody_fits(places: Places) -> bool:
     while at >= 0 and not fits(places.shapes[places.waiting[at]]):
         at -= 1
     return bool(at >= 0)
-
-
-@inner_kernel
-def has_room(places: Places, shape: int) -> bool:
-    """Return whether a job fits into the room that is noted. O(nodes)."""
-    total = nodes = 0
-    for node in range(len(places.room)):
-        total += places.room[node]
-        nodes += places.room[node] > 0
-    return bool(total >= places.shapes[shape].chunks and nodes >= places.shapes[shape].least_nodes)
-
-
-@inner_kernel
-def see_room(places: Places, shape: int, when: int, other: int) -> bool:
-    """Note the room that nodes have at one time and at another one; return whether a job fits. O(nodes)."""
-    for node in range(len(places.room)):
-        room = chunks_on(places, when, shape, node)
-        if room and when != other:
-            room = min(room, chunks_on(places, other, shape, node))
-        places.room[node] = room
-    return has_room(places, shape)
 
 
 @inner_kernel

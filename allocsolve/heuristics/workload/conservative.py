@@ -17,7 +17,14 @@ import numpy as np
 from allocsolve.errors import InvalidOption, UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_capacity import begin_at, book, earliest_room
 from allocsolve.heuristics.workload._kernels_queue import RESERVING
-from allocsolve.heuristics.workload.policies import ALL_JOBS, QueuePolicy, queue_rule, run_queue
+from allocsolve.heuristics.workload.policies import (
+    ALL_JOBS,
+    QueuePolicy,
+    decide_view,
+    queue_rule,
+    queue_starts_from,
+    run_queue,
+)
 from allocsolve.heuristics.workload.resources import (
     Machine,
     check_machine,
@@ -53,6 +60,7 @@ if TYPE_CHECKING:
     from allocsolve.kernels.free_nodes import FreeNodes
     from allocsolve.model import FloatArray, IntArray, PackedJobs
     from allocsolve.simulation import Decision, QueueView
+    from allocsolve.simulation.node_choice import Pieces
 
 #: What happens to reservations when a job ends before its expected end.
 NO_COMPRESSION: Final = 0
@@ -489,6 +497,15 @@ class Conservative(CompiledSolver):
         """Return the same policy as one that decides on views, for drivers that call it at each event."""
         return OnlineConservative(self)
 
+    @property
+    def replanned(self) -> QueuePolicy:
+        """What it is where nodes are places. `UnsupportedProblem` if reservations are not made anew."""
+        if self.compression != "replan":
+            msg = f"compression={self.compression!r}: on nodes that are places only 'replan' is possible"
+            raise UnsupportedProblem(msg)
+        rule = queue_rule(RESERVING, reservations=ALL_JOBS)
+        return QueuePolicy(rule, self.estimate, self.estimate)
+
     def plan(self, problem: WorkloadProblem) -> ConservativePlan:
         """Return when and why jobs start, and when they were promised to."""
         state, promised = self._run(problem)
@@ -513,12 +530,19 @@ class Conservative(CompiledSolver):
         return self.plan(problem).promised
 
     def starts_from(
-        self, problem: WorkloadProblem, running: IntArray, now: float, runtimes: FloatArray
+        self,
+        problem: WorkloadProblem,
+        running: IntArray,
+        now: float,
+        runtimes: FloatArray,
+        pieces: Pieces | None = None,
     ) -> FloatArray:
         """Return the start of each job in each scenario, see `allocsolve.simulation.forecast.Continuing`.
 
         The jobs that wait get their reservations now, in the order of the queue.
         """
+        if pieces is not None:
+            return queue_starts_from(problem, self.replanned, running, now, runtimes, pieces)
         then, packed = Continuation.of(problem, running, now), problem.jobs.packed
         given, begun = given_to_kernels(problem, len(packed.submit)), np.empty(runtimes.shape)
         state, order = _queue(given.state(problem, then, ordered=None), given, packed.submit)
@@ -546,13 +570,7 @@ class Conservative(CompiledSolver):
         if rules not in {None, self.rules, dataclasses.replace(self.rules, kill_at_limit=True)}:
             raise InvalidOption(f"conservative backfilling has the rules {self.rules}, not {rules}")
         if problem.node_types:
-            if self.compression != "replan":
-                msg = f"compression={self.compression!r}: on nodes that are places only 'replan' is possible"
-                raise UnsupportedProblem(msg)
-            replanned = QueuePolicy(
-                queue_rule(RESERVING, reservations=ALL_JOBS), self.estimate, self.estimate
-            )
-            return run_queue(problem, replanned, replanned.rules)
+            return run_queue(problem, self.replanned, self.rules)
         state, _ = self._run(problem)
         return Simulation(schedule_of(state), log_of(state))
 
@@ -625,6 +643,8 @@ class OnlineConservative:
 
         `InvalidOption` if the policy needs actual run times, which the view hides.
         """
+        if view.places is not None:
+            return [*decide_view(view, self.policy.replanned)]
         known, queue, ended = view.jobs, view.queue, view.completed
         is_known = all(job in self._reserved for job in queue.tolist())
         is_event = len(ended) or len(view.submitted) or not is_known  # who goes on elsewhere knows nobody

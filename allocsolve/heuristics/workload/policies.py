@@ -35,7 +35,11 @@ from allocsolve.heuristics.workload._kernels_queue import (
 )
 from allocsolve.heuristics.workload._kernels_reservations import planning_pass
 from allocsolve.heuristics.workload.long_queue import long_queue, run_long
-from allocsolve.heuristics.workload.places import NodeChoice, simulate_on_places
+from allocsolve.heuristics.workload.on_places import (
+    continued_on_places,
+    decided_on_places,
+    simulate_on_places,
+)
 from allocsolve.heuristics.workload.queue_lengths import has_long_queue
 from allocsolve.heuristics.workload.resources import (
     Machine,
@@ -62,6 +66,7 @@ from allocsolve.simulation.kernels import (
     queue_state,
     start_of,
 )
+from allocsolve.simulation.node_choice import NodeChoice
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 from allocsolve.simulation.view import user_numbers
 
@@ -71,6 +76,7 @@ if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, PackedJobs, WorkloadProblem
     from allocsolve.simulation import Decision, QueueView
     from allocsolve.simulation.kernels import State
+    from allocsolve.simulation.node_choice import Pieces
 
 
 @inner_kernel
@@ -263,26 +269,43 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
 
 
 def queue_starts_from(
-    problem: WorkloadProblem, policy: QueuePolicy, running: IntArray, now: float, runtimes: FloatArray
+    problem: WorkloadProblem,
+    policy: QueuePolicy,
+    running: IntArray,
+    now: float,
+    runtimes: FloatArray,
+    pieces: Pieces | None = None,
 ) -> FloatArray:
-    """Return the start of each job in each scenario if those `running` have started and a policy goes on."""
+    """Return the start of each job in each scenario if those `running` have started and a policy goes on.
+
+    Where nodes are places, `pieces` says where they are.
+    """
     then, rule = Continuation.of(problem, running, now), policy.rule
     begun = np.empty(runtimes.shape)
     estimates, memory = _prepared(problem, policy)
-    given = policy.given(problem)
-    machine, free = given.machine, given.free if policy.plans else None
-    state = given.state(problem, then, ordered=rule.kind in _ORDERED)
     learned = (estimates.running, estimates.queued, estimates.last_runs) if rule.learning else ()
-    restart, coalesce = Restart(state[:2], learned, memory.flags, held_now(machine)), True
+    on, coalesce = None, True
+    if pieces is not None:
+        on, packed = continued_on_places(problem, rule, policy.choice, running, pieces), problem.jobs.packed
+        state = then.state(problem, ordered=rule.kind in _ORDERED)
+        restart = Restart(state[:2], learned, on.written)
+    else:
+        given = policy.given(problem)
+        packed, machine, free = given.jobs, given.machine, given.free if policy.plans else None
+        state = given.state(problem, then, ordered=rule.kind in _ORDERED)
+        restart = Restart(state[:2], learned, memory.flags, held_now(machine))
     for row, runtime in enumerate(runtimes):
         restart()
-        jobs = given.jobs._replace(runtime=runtime)
+        jobs = packed._replace(runtime=runtime)
         if policy.running == "actual":
             estimates.running[:] = runtime
         if policy.queued == "actual":
             estimates.queued[:] = runtime
         _check(problem, rule, estimates, runtime, then.started.jobs)
-        run(jobs, state, estimates, rule, memory, coalesce, then.started, machine, free)
+        if on is not None:
+            on.run(jobs, state, estimates, coalesce=coalesce, submit=packed.submit, started=then.started)
+        else:
+            run(jobs, state, estimates, rule, memory, coalesce, then.started, machine, free)
         begun[row] = state.job["start"]
     return begun
 
@@ -324,7 +347,8 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Decision, ...]:
 
     A policy that learns from users also examines all jobs that have ended.
     """
-    jobs, state, running, starts, listed = queue_state(view)
+    seen = queue_state(view)
+    jobs, state, running, starts, listed = seen
     if policy.rule.kind == SLURM:
         jobs = on_own_nodes(jobs)
     sources = {"limit": jobs.estimate, "actual": jobs.runtime}
@@ -333,15 +357,17 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Decision, ...]:
     if policy.rule.learning:
         sources["user-average"] = _learned(view, listed)
     estimates = initial_estimates(jobs.estimate, sources[policy.running], sources[policy.queued])
-    free = new_free_nodes(view.num_nodes, 2 * len(listed)) if policy.plans else None
-    wake = np.inf
-    if policy.rule.kind in _VARIANTS:
+    wake, pieces = np.inf, None
+    if view.places is not None:
+        wake, pieces = decided_on_places(view, seen, estimates, policy.rule, policy.choice)
+    elif policy.rule.kind in _VARIANTS:
         decide_variant(jobs, state, estimates, policy.rule, running, starts)
     else:
+        free = new_free_nodes(view.num_nodes, 2 * len(listed)) if policy.plans else None
         memory, begun = nothing_blocked(usable=False), Started(frozen(running), frozen(starts))
         wake = decide(jobs, state, estimates, policy.rule, memory, begun, free)
     chosen = state.started[len(running) : state.engine["started"]].tolist()
-    starting = tuple(start_of(state, job, listed) for job in chosen)
+    starting = tuple(start_of(state, job, listed, pieces=pieces) for job in chosen)
     return (*starting, Wake(wake)) if wake < np.inf else starting
 
 
@@ -416,7 +442,12 @@ class QueueSolver(CompiledSolver):
         return decide_view(view, self.queue_policy)
 
     def starts_from(
-        self, problem: WorkloadProblem, running: IntArray, now: float, runtimes: FloatArray
+        self,
+        problem: WorkloadProblem,
+        running: IntArray,
+        now: float,
+        runtimes: FloatArray,
+        pieces: Pieces | None = None,
     ) -> FloatArray | None:
         """Return the start of each job in each scenario; None of a variant of EASY.
 
@@ -426,7 +457,7 @@ class QueueSolver(CompiledSolver):
         policy.check(policy.rules)
         if policy.rule.kind in _VARIANTS:
             return None
-        return queue_starts_from(problem, policy, running, now, runtimes)
+        return queue_starts_from(problem, policy, running, now, runtimes, pieces)
 
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in the compiled loop, with the reasons of all starts."""
@@ -444,7 +475,7 @@ class Fcfs(QueueSolver):
         ``min``: on the fewest that it allows.
     choice
         On which nodes a job starts where nodes are places (`allocsolve.model.WorkloadProblem.node_types`),
-        see `allocsolve.heuristics.workload.places.NodeChoice`.
+        see `allocsolve.simulation.node_choice.NodeChoice`.
 
     Notes
     -----

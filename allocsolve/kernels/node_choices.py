@@ -1,7 +1,7 @@
 """On which nodes a job goes, for kernels: the places that nodes are, and the rules that choose among them.
 
 All rules take nodes of the least weight first, and of equal ones the first by id; see
-`allocsolve.heuristics.workload.places.NodeChoice` for what each one looks at. A node that is taken gets as
+`allocsolve.simulation.node_choice.NodeChoice` for what each one looks at. A node that is taken gets as
 many chunks as it has room for, less what the fewest nodes of the job demand of those to come.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import BoolArray, IntArray
     from allocsolve.model.columns import FloatArray
 
-#: Codes of the rules, in the order of `allocsolve.heuristics.workload.places.NODE_CHOICES`. `LATE` is for
+#: Codes of the rules, in the order of `allocsolve.simulation.node_choice.NODE_CHOICES`. `LATE` is for
 #: plans: it takes the nodes on which least of a job fits now, whatever their weights.
 FIRST: Final = 0
 BEST_FIT: Final = 1
@@ -135,6 +135,40 @@ def chunks_on(places: Places, when: int, shape: int, node: int) -> int:
         if needed > 0 and left < room * needed:
             room = left // needed
     return int(room)
+
+
+@inner_kernel
+def hold(places: Places, when: int, shape: int, piece: int, sign: int) -> None:
+    """Let a job of a shape hold a piece, or (sign -1) give it back; an exclusive one holds the whole node."""
+    node, free = places.node[piece], places.free
+    alone = places.shapes[shape].exclusive
+    places.occupants[when, node] += -sign if alone else sign
+    for resource in range(free.shape[2]):
+        if alone:
+            free[when, node, resource] -= sign * places.has[places.type_of_node[node], resource]
+        else:
+            free[when, node, resource] -= sign * places.chunks[piece] * places.each[shape, resource]
+
+
+@inner_kernel
+def has_room(places: Places, shape: int) -> bool:
+    """Return whether a job fits into the room that is noted. O(nodes)."""
+    total = nodes = 0
+    for node in range(len(places.room)):
+        total += places.room[node]
+        nodes += places.room[node] > 0
+    return bool(total >= places.shapes[shape].chunks and nodes >= places.shapes[shape].least_nodes)
+
+
+@inner_kernel
+def see_room(places: Places, shape: int, when: int, other: int) -> bool:
+    """Note the room that nodes have at one time and at another one; return whether a job fits. O(nodes)."""
+    for node in range(len(places.room)):
+        room = chunks_on(places, when, shape, node)
+        if room and when != other:
+            room = min(room, chunks_on(places, other, shape, node))
+        places.room[node] = room
+    return has_room(places, shape)
 
 
 @inner_kernel
