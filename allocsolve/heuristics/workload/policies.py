@@ -129,7 +129,7 @@ def run(
         new, wake = _take_in(jobs, state, estimates, rule, machine), np.inf
         if free is None:
             one_pass(jobs, state, estimates, rule, memory, new, machine)
-        else:
+        elif state.engine.head < state.engine.tail:  # a call with all these arrays costs something
             wake = planning_pass(jobs, state, estimates, rule, free, machine)
         if machine is not None:
             wake = min(wake, next_step(state, machine))
