@@ -10,14 +10,18 @@ Slurm plans by the same rules: its heads start at events, all other jobs in pass
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_capacity import (
+    Facts,
     book,
     earliest_room,
     expect_running,
+    known,
+    no_facts,
+    note,
     others_have_room,
 )
 from allocsolve.heuristics.workload._kernels_queue import (
@@ -31,7 +35,7 @@ from allocsolve.heuristics.workload._kernels_queue import (
 from allocsolve.heuristics.workload.resources import Machine, is_open
 from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.free_nodes import FreeNodes, change, has_room, least_free, limit_free
-from allocsolve.kernels.records import Record
+from allocsolve.kernels.records import Record, record
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.kernels import leave_queue, time_ratio
 
@@ -113,14 +117,10 @@ def _last_that_may_start(
     return last
 
 
-class KeptPlan(Record):
-    """How far the plan of the last call goes. It holds while no job ends and no reservation begins.
+class PlanNumbers(Record):
+    """The single numbers of a `KeptPlan`."""
 
-    Jobs that waited start no earlier then, so that only new ones can start, behind the others: jobs are rigid,
-    and the queue is in the order of submission.
-    """
-
-    #: Given: whether this is so. Then, whether there is a plan.
+    #: Given: whether it may be kept. Then, whether there is one.
     usable: int
     is_there: int
     #: The first place of the queue that is not in the plan, and how many jobs have reservations.
@@ -128,6 +128,24 @@ class KeptPlan(Record):
     reservations: int
     #: When the first of them begins, in seconds.
     due: float
+
+
+class KeptPlan(NamedTuple):
+    """How far the plan of the last call goes. It holds while no job ends and no reservation begins.
+
+    Jobs that waited start no earlier then, so that only new ones can start, behind the others: jobs are rigid,
+    and the queue is in the order of submission.
+    """
+
+    numbers: PlanNumbers
+    facts: Facts
+
+
+def no_plan(*, usable: bool) -> KeptPlan:
+    """Return that there is no plan so far."""
+    numbers = record(PlanNumbers)
+    numbers["usable"] = usable
+    return KeptPlan(numbers, no_facts())
 
 
 @inner_kernel
@@ -150,35 +168,44 @@ def _reserve_and_fill(
     if last == engine.head:
         return
     blocked, at, planned, due = queue[engine.head], engine.head, 0, np.inf
-    if kept is not None and kept.is_there:
-        at, planned, due = kept.place, kept.reservations, kept.due
+    if kept is not None and kept.numbers.is_there:
+        at, planned, due = kept.numbers.place, kept.numbers.reservations, kept.numbers.due
     else:
         expect_running(state, free, machine)
+        if kept is not None:
+            kept.facts.used[0] = 0
     last = _last_that_may_start(jobs, state, estimates, at - 1, last, free, machine)
     while at <= last and engine.free > 0:
         job = queue[at]
         estimate, fewest = estimates.queued[job], jobs.min_nodes[job]
-        nodes = 0
+        nodes, plans = 0, planned < rule.reservations
         fits = fits_now(jobs, state, job, machine)
-        if fits:
+        if fits and not (plans and fewest == jobs.max_nodes[job]):  # else the reservation is asked alone
             nodes = _size_beside(jobs, job, engine.free, estimate, now, rule.moldable, free, machine)
-        if not nodes and planned < rule.reservations:
+        if not nodes and plans:
             seconds = estimate * time_ratio(jobs, job, fewest)
-            begins = earliest_room(free, job, fewest, now, seconds, np.inf, machine)
+            least = now
+            if kept is not None:
+                least = max(now, known(kept.facts, fewest, seconds))
+            begins = earliest_room(free, job, fewest, least, seconds, np.inf, machine)
+            if kept is not None and begins > least:
+                note(kept.facts, job, fewest, seconds, begins, machine)
             if begins == now and fits:
                 nodes = fewest
             else:
                 book(free, job, fewest, begins, begins + seconds, -1, machine)
                 planned += 1
                 due = min(due, begins)
-                last = _last_that_may_start(jobs, state, estimates, at, last, free, machine)
+                if begins < now + estimates.queued[queue[last]]:
+                    last = _last_that_may_start(jobs, state, estimates, at, last, free, machine)
         if nodes:
             book(free, job, nodes, now, now + estimate * time_ratio(jobs, job, nodes), -1, machine)
             leave_queue(state, at)
             start(jobs, state, estimates, job, nodes, blocked, machine)
         at += 1
     if kept is not None:
-        kept.is_there, kept.place, kept.reservations, kept.due = kept.usable, at, planned, due
+        numbers = kept.numbers
+        numbers.is_there, numbers.place, numbers.reservations, numbers.due = numbers.usable, at, planned, due
 
 
 @inner_kernel
@@ -273,8 +300,8 @@ def planning_pass(
     Heads are started in one place for both policies, so that no event pays for a call with all these arrays.
     """
     engine = state.engine
-    if kept is not None and (engine.completed or kept.due < engine.clock):
-        kept.is_there = 0
+    if kept is not None and (engine.completed or kept.numbers.due < engine.clock):
+        kept.numbers.is_there = 0
     start_heads(jobs, state, estimates, rule.moldable, machine)
     if engine.free <= 0 or engine.head + 1 >= engine.tail:
         return np.inf

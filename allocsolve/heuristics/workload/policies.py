@@ -33,7 +33,7 @@ from allocsolve.heuristics.workload._kernels_queue import (
     sort_queue,
     start,
 )
-from allocsolve.heuristics.workload._kernels_reservations import KeptPlan, planning_pass
+from allocsolve.heuristics.workload._kernels_reservations import KeptPlan, no_plan, planning_pass
 from allocsolve.heuristics.workload.long_queue import long_queue, run_long
 from allocsolve.heuristics.workload.places import NodeChoice, simulate_on_places
 from allocsolve.heuristics.workload.queue_lengths import has_long_queue
@@ -48,7 +48,6 @@ from allocsolve.heuristics.workload.resources import (
 )
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.free_nodes import new_free_nodes
-from allocsolve.kernels.records import record
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown
 from allocsolve.model.options import Options, Within
@@ -129,10 +128,10 @@ def run(
         if machine is not None and move_on(state, machine):
             memory.flags[1] = 0
             if kept is not None:
-                kept.is_there = 0
+                kept.numbers.is_there = 0
         new, wake = _take_in(jobs, state, estimates, rule, machine), np.inf
-        if kept is not None and new < kept.place:
-            kept.is_there = 0
+        if kept is not None and new < kept.numbers.place:
+            kept.numbers.is_there = 0
         if free is None:
             one_pass(jobs, state, estimates, rule, memory, new, machine)
         elif state.engine.head < state.engine.tail:  # a call with all these arrays costs something
@@ -237,9 +236,8 @@ class QueuePolicy:
         """Return what is free over time, and that no plan is kept so far; None if nobody is planned."""
         if not self.plans:
             return None, None
-        kept = record(KeptPlan)
-        kept["usable"] = problem.is_rigid and _looks_at_all(self.rule)
-        return given.free, kept
+        lasting = self.running == self.queued and _looks_at_all(self.rule)
+        return given.free, no_plan(usable=problem.is_rigid and lasting)
 
     @property
     def rules(self) -> EngineRules:
@@ -289,8 +287,7 @@ def queue_starts_from(
     machine, (free, kept) = given.machine, policy.plan_of(given, problem)
     state = given.state(problem, then, ordered=rule.kind in _ORDERED)
     learned = (estimates.running, estimates.queued, estimates.last_runs) if rule.learning else ()
-    plan = () if kept is None else (kept,)
-    restart, coalesce = Restart(state[:2], learned, memory.flags, held_now(machine), plan), True
+    restart, coalesce = Restart(state[:2], learned, memory.flags, held_now(machine), kept or ()), True
     for row, runtime in enumerate(runtimes):
         restart()
         jobs = given.jobs._replace(runtime=runtime)
