@@ -300,9 +300,10 @@ def planning_pass(
     Heads are started in one place for both policies, so that no event pays for a call with all these arrays.
     """
     engine = state.engine
-    if kept is not None and (engine.completed or kept.numbers.due < engine.clock):
-        kept.numbers.is_there = 0
+    before = engine.head
     start_heads(jobs, state, estimates, rule.moldable, machine)
+    if kept is not None and (engine.completed or engine.head > before or kept.numbers.due < engine.clock):
+        kept.numbers.is_there = 0
     if engine.free <= 0 or engine.head + 1 >= engine.tail:
         return np.inf
     if rule.kind == RESERVING:
