@@ -85,6 +85,7 @@ class Engine:
     def __init__(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> None:
         self.rules = rules or EngineRules()
         self.problem = problem = self.rules.applied(problem)
+        problem.check_plain("views")
         self.rules.check(problem)
         elastic = problem.is_elastic
         self._state = initial_state(problem.num_nodes, problem.packed.submit, ordered=True, resizable=elastic)

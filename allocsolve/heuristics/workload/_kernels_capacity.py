@@ -20,7 +20,6 @@ from allocsolve.kernels.free_nodes import (
     least_free,
     restart,
 )
-
 from allocsolve.kernels.records import Record, Records, records
 
 if TYPE_CHECKING:

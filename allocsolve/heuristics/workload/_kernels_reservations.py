@@ -133,8 +133,8 @@ class PlanNumbers(Record):
 class KeptPlan(NamedTuple):
     """How far the plan of the last call goes. It holds while no job ends and no reservation begins.
 
-    Jobs that waited start no earlier then, so that only new ones can start, behind the others: jobs are rigid,
-    and the queue is in the order of submission.
+    Jobs that waited start no earlier then, so that only new ones can start, behind the others: jobs are
+    rigid, and the queue is in the order of submission.
     """
 
     numbers: PlanNumbers
@@ -160,8 +160,8 @@ def _reserve_and_fill(
 ) -> None:
     """Start who fits beside the reservations. O(running jobs + queue x steps of the plan) at worst.
 
-    What is free in the plan only gets less in a call: who cannot start beside a part of it cannot do so beside
-    all of it, and need not be planned if nobody behind it can.
+    What is free in the plan only gets less in a call: who cannot start beside a part of it cannot do so
+    beside all of it, and need not be planned if nobody behind it can.
     """
     engine, queue, now = state.engine, state.queue, state.engine.clock
     last = last_that_fits(jobs, state, rule.scan_limit, machine)
