@@ -158,11 +158,9 @@ def _queues(rng: np.random.Generator, *, plain: bool) -> WorkloadProblem:
     if rng.random() < 0.5:  # who comes late, or with a head start, may stand before those that wait
         for more in extra:
             more |= {"boost": int(rng.choice([0, 0, 5, 90])), "eligible": int(rng.choice([0, 0, 150]))}
-    jobs = [
-        Job(*map(float, row), **more) for row, more in zip(zip(*columns, strict=True), extra, strict=True)
-    ]
+    rows = [dataclasses.replace(job, **more) for job, more in zip(jobs, extra, strict=True)]
     closed = [ClosedWindow(40, 90, {"nodes": int(rng.integers(1, 11))}), ClosedWindow(150, 170)]
-    return WorkloadProblem(10, jobs, resources={"gpus": 4}, closed=closed)
+    return WorkloadProblem(10, rows, resources={"gpus": 4}, closed=closed)
 
 
 @given(seed=st.integers(0, 2**32), plain=st.booleans(), many=st.sampled_from([1, 2, 7, "all"]))
