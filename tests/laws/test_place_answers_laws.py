@@ -155,7 +155,7 @@ def test_commands_take_a_file_from_bounds_to_pictures(
 
 def test_who_is_called_with_views_knows_no_places() -> None:
     problem = WorkloadProblem(None, JOBS, node_types=TYPES)
-    with pytest.raises(UnsupportedProblem, match="nodes as places, which are not taken into account"):
+    with pytest.raises(UnsupportedProblem, match="nodes as places, but policies that are called with views"):
         run_policy(problem, Easy().decide)
 
 
