@@ -68,7 +68,7 @@ def test_plans_for_long_queues_with_a_window(
     """Thousands of jobs wait behind the window; a timetable that is one list took 9 s, and 57 s to replan.
 
     Until it planned no further than to who may start, `replan` took 7.5 s. On two cores of an AMD EPYC, busy
-    with other work, the four take .8, 1.8, .3 and .5 s of CPU.
+    with other work, the four take .8, 1.7, .4 and .5 s of CPU.
     """
     problem = replace(knl, closed=(ClosedWindow(2 * _DAY, 2 * _DAY + 28_800),))
     solver(replace(problem, jobs=knl.jobs[:10]), Budget())  # compiled

@@ -427,7 +427,7 @@ class Conservative(CompiledSolver):
     instant are planned in 1 to 4 s. A job that ends early costs one reservation for each queued job, so
     ``"compress"`` and ``"replan"`` are quadratic in the queue where limits are too long, as nearly every
     job that waits moves then. Where most jobs end early, ``"replan"`` plans jobs at each event only as far as
-    somebody may start now. 41,524 jobs of Cori KNL take .2 s, 1.8 s where thousands wait for a window to end,
+    somebody may start now. 41,524 jobs of Cori KNL take .2 s, 1.7 s where thousands wait for a window to end,
     11,434 of Cirrus, of which up to 7,600 wait at a time, 4 s.
 
     References
