@@ -18,6 +18,7 @@ from allocsolve.model.machine import checked_amounts, checked_machine
 from allocsolve.model.packed_places import check_places
 from allocsolve.model.place_counts import counted
 from allocsolve.model.places import checked_types, num_places
+from allocsolve.model.plain_only import WHY_PLAIN
 from allocsolve.model.problem import OfArrays, Rebuilt, checked_labels, objective_option
 from allocsolve.model.speedup import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE, time_factor
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from allocsolve.model.machine import Amounts, ClosedWindow
     from allocsolve.model.packed_jobs import PackedJobs
     from allocsolve.model.places import NodeType
+    from allocsolve.model.plain_only import PlainOnly
 
 #: What can be minimised of a schedule; see `WorkloadProblem`.
 WorkloadTerm: TypeAlias = Literal["turnaround", "slowdown", "wait", "makespan"]
@@ -182,18 +184,15 @@ class WorkloadProblem(Rebuilt):
 
         `UnsupportedProblem` if the problem has more than that.
         """
-        if not self.node_types:
-            return self.packed
-        if self.resources or self.jobs.requirements:
-            raise UnsupportedProblem(
-                f"the workload has {self.beyond_plain}, of which only the nodes are taken into account here"
-            )
+        if not self.node_types or self.resources or self.jobs.requirements:
+            self.check_plain("views")
         return self.jobs.packed
 
-    def check_plain(self, why: str = "which are not taken into account here") -> None:
-        """Raise `UnsupportedProblem` if the problem is not plain; `why` ends its message."""
+    def check_plain(self, why: PlainOnly = "nodes", policy: str = "") -> None:
+        """Raise `UnsupportedProblem` if the problem is not plain, with a reason that may name a policy."""
         if self.beyond_plain:
-            raise UnsupportedProblem(f"the workload has {self.beyond_plain}, {why}")
+            reason = WHY_PLAIN[why].format(policy=policy)
+            raise UnsupportedProblem(f"the workload has {self.beyond_plain}, {reason}")
 
     @property
     def is_plain(self) -> bool:

@@ -191,8 +191,7 @@ def _compiled_starts(
     if problem.node_types:
         return None  # views show them
     name = getattr(policy, "__name__", type(policy).__name__)
-    others = "fcfs, first-fit, easy, slurm-backfill and conservative take account of them"
-    problem.check_plain(f"and the policy {name} is for plain machines, as views show no others: {others}")
+    problem.check_plain("forecast", name)
     return None
 
 

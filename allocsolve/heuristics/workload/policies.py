@@ -33,7 +33,7 @@ from allocsolve.heuristics.workload._kernels_queue import (
     sort_queue,
     start,
 )
-from allocsolve.heuristics.workload._kernels_reservations import planning_pass
+from allocsolve.heuristics.workload._kernels_reservations import KeptPlan, no_plan, planning_pass
 from allocsolve.heuristics.workload.long_queue import long_queue, run_long
 from allocsolve.heuristics.workload.on_places import (
     continued_on_places,
@@ -122,21 +122,26 @@ def run(
     started: Started,
     machine: Machine | None = None,
     free: FreeNodes | None = None,
+    kept: KeptPlan | None = None,
 ) -> None:
     """Run a workload to its end under a policy, after placing the jobs that have started.
 
-    Policies that plan are given what is free over time.
+    Policies that plan are given what is free over time, and what they keep of their plans.
     """
     _place(jobs, state, estimates, started, machine)
     wake = np.inf
     while advance(state, wake, coalesce):
         if machine is not None and move_on(state, machine):
             memory.flags[1] = 0
+            if kept is not None:
+                kept.numbers.is_there = 0
         new, wake = _take_in(jobs, state, estimates, rule, machine), np.inf
+        if kept is not None and new < kept.numbers.place:
+            kept.numbers.is_there = 0
         if free is None:
             one_pass(jobs, state, estimates, rule, memory, new, machine)
-        else:
-            wake = planning_pass(jobs, state, estimates, rule, free, machine)
+        elif state.engine.head < state.engine.tail:  # a call with all these arrays costs something
+            wake = planning_pass(jobs, state, estimates, rule, free, machine, kept)
         if machine is not None:
             wake = min(wake, next_step(state, machine))
 
@@ -231,6 +236,15 @@ class QueuePolicy:
         given = given_to_kernels(problem, 2 * len(problem.jobs))
         return given._replace(jobs=on_own_nodes(given.jobs))
 
+    def plan_of(
+        self, given: Given, problem: WorkloadProblem
+    ) -> tuple[FreeNodes, KeptPlan] | tuple[None, None]:
+        """Return what is free over time, and that no plan is kept so far; None if nobody is planned."""
+        if not self.plans:
+            return None, None
+        lasting = self.running == self.queued and _looks_at_all(self.rule)
+        return given.free, no_plan(usable=problem.is_rigid and lasting)
+
     @property
     def rules(self) -> EngineRules:
         """The rules of a simulation under this policy, unless others are given."""
@@ -255,7 +269,7 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
     if problem.node_types:
         return simulate_on_places(problem, rule, estimates, policy.choice, coalesce=rules.coalesce)
     given = policy.given(problem)
-    jobs, machine, free = given.jobs, given.machine, given.free if policy.plans else None
+    jobs, machine, (free, kept) = given.jobs, given.machine, policy.plan_of(given, problem)
     state = given.state(problem, None, ordered=rule.kind in _ORDERED)
     tree = machine is None and _can_be_tree(rule) and problem.is_rigid and has_long_queue(problem)
     queue = long_queue(jobs, estimates.queued, rule.order) if tree else None
@@ -264,7 +278,7 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
     elif queue is not None:
         run_long(jobs, state, estimates, rule, memory, queue, rules.coalesce)
     else:
-        run(jobs, state, estimates, rule, memory, rules.coalesce, NOBODY, machine, free)
+        run(jobs, state, estimates, rule, memory, rules.coalesce, NOBODY, machine, free, kept)
     return Simulation(schedule_of(state), log_of(state))
 
 
@@ -291,9 +305,9 @@ def queue_starts_from(
         restart = Restart(state[:2], learned, on.written)
     else:
         given = policy.given(problem)
-        packed, machine, free = given.jobs, given.machine, given.free if policy.plans else None
+        packed, machine, (free, kept) = given.jobs, given.machine, policy.plan_of(given, problem)
         state = given.state(problem, then, ordered=rule.kind in _ORDERED)
-        restart = Restart(state[:2], learned, memory.flags, held_now(machine))
+        restart = Restart(state[:2], learned, memory.flags, held_now(machine), kept or ())
     for row, runtime in enumerate(runtimes):
         restart()
         jobs = packed._replace(runtime=runtime)
@@ -305,7 +319,7 @@ def queue_starts_from(
         if on is not None:
             on.run(jobs, state, estimates, coalesce=coalesce, submit=packed.submit, started=then.started)
         else:
-            run(jobs, state, estimates, rule, memory, coalesce, then.started, machine, free)
+            run(jobs, state, estimates, rule, memory, coalesce, then.started, machine, free, kept)
         begun[row] = state.job["start"]
     return begun
 
@@ -373,7 +387,7 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Decision, ...]:
 
 def _looks_at_all(rule: QueueRule) -> bool:
     """Return whether new jobs come last, and jobs that cannot start now cannot start before the next end."""
-    plain = rule.kind == FIRST_FIT or (rule.kind == EASY and not rule.strict)
+    plain = rule.kind in {FIRST_FIT, RESERVING} or (rule.kind == EASY and not rule.strict)
     return plain and rule.order == 0 and rule.scan_limit == ALL_JOBS
 
 
