@@ -157,7 +157,7 @@ def _tiny_problems(kind: JobKind) -> tuple[WorkloadProblem, ...]:
 def _tiny_exact() -> WorkloadProblem:
     """Return the rigid problem where all jobs end as expected, for which `replan` has another kernel."""
     (plain,) = _tiny_problems("rigid")
-    return replace(plain, jobs=[replace(job, limit=job.runtime) for job in plain.jobs])
+    return WorkloadProblem(plain.num_nodes, [replace(job, limit=job.runtime) for job in plain.jobs])
 
 
 @functools.cache
