@@ -17,7 +17,7 @@ from allocsolve.adaptors import AgentPolicy, node_chooser
 from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName, UnsupportedProblem
 from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit, MalleableMin
 from allocsolve.judge import violations
-from allocsolve.model import Budget, Job, NodeType, WorkloadProblem
+from allocsolve.model import Budget, Job, Jobs, NodeType, WorkloadProblem
 from allocsolve.simulation import (
     Engine,
     EngineRules,
@@ -47,7 +47,7 @@ ALL: dict[str, st.SearchStrategy[Any]] = {
 
 def shown(problem: WorkloadProblem) -> WorkloadProblem:
     """Return a workload without what views do not show."""
-    return replace(problem, jobs=[replace(job, eligible=None, boost=0) for job in problem.jobs])
+    return replace(problem, jobs=Jobs.of(replace(job, eligible=None, boost=0) for job in problem.jobs))
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -153,7 +153,9 @@ def test_starts_without_nodes_go_where_the_rule_says(problem: WorkloadProblem, c
 
     agent = AgentPolicy(lambda _, mask: int(np.argmax(mask)), window=32, choice=choice)
     expected = seen(FirstFit(choice=choice).simulated(problem).schedule)
-    assert seen(PolicySolver(Fitting)(problem, Budget()).answer) == expected
+    answer = PolicySolver(Fitting)(problem, Budget()).answer
+    assert answer is not None
+    assert seen(answer) == expected
     assert seen(simulate(problem, agent)) == expected
 
 

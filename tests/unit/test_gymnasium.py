@@ -265,7 +265,10 @@ def test_nodes_that_are_places_are_scheduled() -> None:
 def _needs(observation: Any) -> list[list[float]]:
     """Return by job its nodes, its part of what it would need to fit, and what is free."""
     told = columns(observation)
-    return np.column_stack([told[name] for name in ("nodes", "share_of_free", "free")]).tolist()
+    rows: list[list[float]] = np.column_stack(
+        [told[name] for name in ("nodes", "share_of_free", "free")]
+    ).tolist()
+    return rows
 
 
 def test_what_is_seen_of_places_was_worked_out_by_hand() -> None:
