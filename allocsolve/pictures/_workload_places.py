@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from allocsolve.model.closed_nodes import closed_by_type, closed_nodes
+from allocsolve.model.machine import NODES
 from allocsolve.model.packed_places import packed_places
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
 
 #: The least part of the row of a node that a job has, and what is not worth a box of its own.
@@ -119,3 +124,19 @@ def place_use_changes(
     taken = pairs.taken[:, places.names.index(name)].astype(np.float64)
     times = np.concatenate([schedule.starts[pairs.piece], schedule.ends[pairs.piece]])
     return times, np.concatenate([taken, -taken])
+
+
+def closed_on_places(problem: WorkloadProblem, name: str) -> tuple[FloatArray, IntArray, int]:
+    """Return from which times on how much of a resource, or of nodes, is closed, and all there is."""
+    places = packed_places(problem)
+    each = np.ones(len(places.has), dtype=np.int64)
+    if name != NODES:
+        each = places.has[:, places.names.index(name)]
+    times, gone = closed_by_type(closed_nodes(problem.closed, problem.num_nodes), places.type_of_node)
+    return times, gone @ each, int(np.diff(places.first_node) @ each)
+
+
+def node_runs(ids: Sequence[int]) -> list[tuple[float, float]]:
+    """Return the first and last of runs of rising ids."""
+    cuts = [0, *(np.flatnonzero(np.diff(ids) != 1) + 1).tolist(), len(ids)]
+    return [(ids[first], ids[last - 1]) for first, last in itertools.pairwise(cuts)]

@@ -11,6 +11,8 @@ from allocsolve.instances.formats.simulators.foreign import node_intervals, piec
 from allocsolve.model.machine import NODES
 from allocsolve.model.packed_machine import packed_machine
 from allocsolve.pictures._workload_places import (
+    closed_on_places,
+    node_runs,
     occupied_changes,
     place_intervals,
     place_totals,
@@ -49,12 +51,15 @@ def closed_parts(problem: WorkloadProblem, name: str = NODES) -> list[ClosedPart
     """Return when how much of a resource is closed, in order of time; O(windows^2)."""
     if not problem.closed:
         return []
-    machine = packed_machine(problem)
-    whole = {NODES: problem.num_nodes, **dict(problem.resources)}[name]
-    closed = (whole - machine.capacity[:, machine.names.index(name)]).tolist()
-    times = [*machine.times.tolist(), np.inf]
+    if problem.node_types:
+        moments, gone, whole = closed_on_places(problem, name)
+    else:
+        machine = packed_machine(problem)
+        whole = {NODES: problem.num_nodes, **dict(problem.resources)}[name]
+        moments, gone = machine.times, whole - machine.capacity[:, machine.names.index(name)]
+    times = [*moments.tolist(), np.inf]
     parts: list[ClosedPart] = []
-    for start, end, count in zip(times[:-1], times[1:], closed, strict=True):
+    for start, end, count in zip(times[:-1], times[1:], gone.tolist(), strict=True):
         if parts and parts[-1].end == start and parts[-1].closed == count:
             parts[-1] = parts[-1]._replace(end=end)
         elif count:
@@ -256,18 +261,27 @@ def gantt(
         heading=heading,
     )
     reasons = start_reasons(problem, schedule)
-    parts = [part for part in closed_parts(problem) if part.start < window[1] and part.end > window[0]]
+    parts = closed_parts(problem)
     held: Sequence[tuple[tuple[float, float], ...]]
     if problem.node_types:
+        whole = problem.num_nodes
+        ids = [one.node_ids or range(whole) for one in problem.closed]
+        parts = [
+            ClosedPart(one.start, one.end, len(mine), whole, NODES)
+            for one, mine in zip(problem.closed, ids, strict=True)
+        ]
+        shut = [node_runs(mine) for mine in ids]
         held = place_intervals(problem, schedule, pieces)
     else:
+        parts = [part for part in parts if part.start < window[1] and part.end > window[0]]
         held = node_intervals(problem, schedule, pieces, [(one.start, one.end, one.closed) for one in parts])
-    for part, intervals in zip(parts, held, strict=False):
+        shut, held = [[*intervals] for intervals in held[: len(parts)]], held[len(parts) :]
+    for part, intervals in zip(parts, shut, strict=True):
         left, right = (chart.x(min(max(at, window[0]), window[1]) / unit.seconds) for at in part[:2])
         areas = [(chart.y(last + 1), chart.y(first)) for first, last in intervals]
         boxes = [(left, top, round(max(right - left, _LEAST), 1), round(low - top, 1)) for top, low in areas]
-        chart.drawing.rectangles(SHADE, boxes, str(part))
-    held = held[len(parts) :]
+        if left < right:
+            chart.drawing.rectangles(SHADE, boxes, str(part))
     starts = np.clip(schedule.starts[pieces], *window).tolist()
     ends = np.clip(schedule.ends[pieces], *window).tolist()
     framed: list[tuple[float, float, float, float]] = []

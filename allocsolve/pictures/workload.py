@@ -296,7 +296,8 @@ def _windows(
         how += "Jobs that share a node have parts of its row, by the largest part that they take of anything."
     else:
         how += "A schedule says how many nodes a job has; which, is drawn as they fit best."
-    closed = " What is closed is grey: as many nodes, wherever some are free." if problem.closed else ""
+    where = "." if problem.node_types else ": as many nodes, wherever some are free."
+    closed = f" What is closed is grey{where}" if problem.closed else ""
     exhibits: list[Exhibit] = []
     for name, schedule in _chosen(answers, given, reversed(names), _GANTTS).items():
         title = f"{name}: jobs on nodes"

@@ -18,7 +18,7 @@ from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit, SlurmBackf
 from allocsolve.heuristics.workload.places import MOST_PLANNED, NODE_CHOICES
 from allocsolve.heuristics.workload.policies import QUEUE_ORDERS
 from allocsolve.judge import violations, workload_breaches
-from allocsolve.model import Budget, Job, Jobs, NodeType, WorkloadProblem
+from allocsolve.model import Budget, ClosedWindow, Job, Jobs, NodeType, WorkloadProblem
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadSchedule
@@ -38,6 +38,17 @@ def problems(draw: st.DrawFn) -> WorkloadProblem:
         own: dict[str, Any] = {"submit": submit, "eligible": eligible, "boost": boost, "needs": None}
         jobs.append(replace(job, runtime=runtime, limit=limit, **own))
     return WorkloadProblem(None, jobs, node_types=drawn.node_types)
+
+
+@st.composite
+def problems_with_windows(draw: st.DrawFn) -> WorkloadProblem:
+    """Draw the same with nodes that are closed for a time; nobody runs longer than expected."""
+    drawn = draw(problems())
+    ids = st.sets(st.integers(0, drawn.num_nodes - 1), max_size=3).map(lambda nodes: (*sorted(nodes),))
+    spans = draw(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 30), ids), min_size=1, max_size=4))
+    closed = [ClosedWindow(start, start + length, node_ids=nodes) for start, length, nodes in spans]
+    jobs = [replace(job, limit=max(job.runtime, job.limit or 1)) for job in drawn.jobs]
+    return replace(drawn, jobs=Jobs.of(jobs), closed=tuple(closed))
 
 
 def seen(schedule: WorkloadSchedule) -> tuple[list[float], list[dict[int, int]]]:
@@ -83,16 +94,27 @@ SLURM = st.builds(
 )
 
 
+def is_its_definition(policy: Fcfs | FirstFit | Easy | SlurmBackfill, problem: WorkloadProblem) -> None:
+    schedule = policy.simulated(problem).schedule
+    assert violations(problem, schedule) == ()
+    assert seen(schedule) == naive_places(problem, policy)
+
+
 @pytest.mark.parametrize("name", [*POLICIES, "slurm"])
 @settings(max_examples=examples(1000), deadline=None)
 @given(problem=problems(), data=st.data())
 def test_starts_and_nodes_are_those_of_the_definition(
     name: str, problem: WorkloadProblem, data: st.DataObject
 ) -> None:
-    policy = data.draw(SLURM if name == "slurm" else POLICIES[name])
-    schedule = policy.simulated(problem).schedule
-    assert violations(problem, schedule) == ()
-    assert seen(schedule) == naive_places(problem, policy)
+    is_its_definition(data.draw(SLURM if name == "slurm" else POLICIES[name]), problem)
+
+
+@pytest.mark.parametrize("name", [*POLICIES, "slurm"])
+@settings(max_examples=examples(1000), deadline=None)
+@given(problem=problems_with_windows(), data=st.data())
+def test_nobody_is_on_a_closed_node(name: str, problem: WorkloadProblem, data: st.DataObject) -> None:
+    """Starts and nodes are those of the slow twin, and the judge finds nothing."""
+    is_its_definition(data.draw(SLURM if name == "slurm" else POLICIES[name]), problem)
 
 
 @st.composite

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,7 @@ from allocsolve.instances import (
     SiteNodes,
     log_problem,
     parse_node_types,
+    ran_while_closed,
     read_node_list,
     read_problem,
     read_swf_log,
@@ -27,6 +29,7 @@ from allocsolve.instances.formats.logs.pbs import held_chunks
 from allocsolve.judge import workload_violations
 from allocsolve.model import NodeType
 from allocsolve.report import whatif
+from allocsolve.report.closed import closed_parts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -178,6 +181,26 @@ def test_a_node_that_is_not_known_leaves_all_places_unknown(tmp_path: Path) -> N
     site = site_nodes(node_list=_file(tmp_path, SINFO))
     log = _sacct(tmp_path, [(1, "cpu=2", "std", "n1"), (1, "cpu=2", "std", "n7")], site)
     assert recorded_schedule(log).place_nodes is None
+
+
+def test_events_close_the_nodes_that_they_name(tmp_path: Path) -> None:
+    site = site_nodes(node_list=_file(tmp_path, SINFO))
+    log = _sacct(tmp_path, [(1, "cpu=2", "std", "n1"), (1, "cpu=2", "std", "n2")], site)
+    when = [datetime.fromtimestamp(2e9 + hours * 3600, UTC).isoformat()[:19] for hours in (0, 1, 3)]
+    events = tmp_path / "events.txt"
+    lines = ["NodeName|TimeStart|TimeEnd|State"]
+    lines += [f"{node}|{when[0]}|{when[1]}|DOWN" for node in ("n1", "g1")]
+    lines += [f"n1|{when[1]}|{when[2]}|DRAIN", f"n9|{when[0]}|{when[2]}|DOWN"]
+    events.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = closed_parts(log, events_file=events)
+    problem = log_problem(log, closed=found.windows)
+    closed = [(each.start, each.end - each.start, each.node_ids) for each in problem.closed]
+    assert closed == [(1e9, 3600, (2,)), (1e9, 10_800, (0,))]
+    assert found.lines[-1] == "left out: 1 node that the machine does not have"
+    assert ran_while_closed(problem, recorded_schedule(log)) == 1
+    unnamed = _sacct(tmp_path, [(1, "cpu=2", "std", "n1")], site_nodes(parse_node_types("n=3x8c")))
+    with pytest.raises(InvalidOption, match="has no names of nodes"):
+        closed_parts(unnamed, events_file=events)
 
 
 def test_whole_nodes_of_one_type_are_a_plain_problem(tmp_path: Path) -> None:

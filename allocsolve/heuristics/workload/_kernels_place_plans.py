@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from allocsolve.heuristics.workload._kernels_closed_nodes import next_opening
 from allocsolve.heuristics.workload._kernels_node_choices import (
     AHEAD,
     LATE,
@@ -30,6 +31,7 @@ from allocsolve.heuristics.workload._kernels_places import (
     copy_free,
     enter,
     fits,
+    fits_open,
     has_room,
     hold,
     hold_now,
@@ -200,7 +202,9 @@ def _lay_out(state: State, places: Places, plans: Plans, choice: Choice, index: 
     for at in range(index, numbers.count):
         row = rows[plans.by_begin[at]]
         _move_on(state, places, plans, AHEAD, plans.look, row.begin, row.shape)
-        if not see_room(places, row.shape, AHEAD, AHEAD):
+        see_room(places, row.shape, AHEAD, AHEAD)
+        fits_open(places, row.shape, row.begin, row.end)
+        if not has_room(places, row.shape):
             laid = False
             break
         row.first, row.pieces = used, choose(places, choice, LATE, row.shape, used)
@@ -275,6 +279,7 @@ def _reserve(
             _remove_last(plans)
         else:
             see_room(places, shape, LATER, LATER)
+            fits_open(places, shape, time, end)
             if _has_room_until(state, places, plans, shape, end):
                 blocks = np.nextafter(math.floor(time / step) * step, -np.inf)
                 _insert(plans, shape, time, min(math.ceil(end / step) * step, horizon), blocks)
@@ -283,11 +288,11 @@ def _reserve(
                 made.pieces = choose(places, choice, LATE, shape, made.first)
                 numbers.used += made.pieces
                 return
-        time = np.inf
+        time = next_opening(places.closed, time)
         while walk.held < state.engine.last and state.held[walk.held].job < 0:  # it has ended already
             walk.held += 1
         if walk.held < state.engine.last:
-            time = state.held[walk.held].key
+            time = min(time, state.held[walk.held].key)
         if walk.ended < numbers.count:
             time = min(time, plans.rows[plans.by_end[walk.ended]].end)
 
@@ -327,6 +332,7 @@ def _planned_pass(
         if starts and (plans.failed[shape] != numbers.version or seconds < plans.seconds[shape]):
             _begin_walk(state, places, plans, shape)
             see_room(places, shape, NOW, NOW)
+            fits_open(places, shape, engine.clock, engine.clock + seconds)
             starts = _has_room_until(state, places, plans, shape, engine.clock + seconds)
             if not starts:
                 plans.failed[shape], plans.seconds[shape] = numbers.version, seconds
@@ -371,6 +377,28 @@ def _slurm_pass(
     return float((number + 1) * passes.interval)
 
 
+@inner_kernel
+def _planned_call(
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    rule: QueueRule,
+    places: Places,
+    choice: Choice,
+    plans: Plans,
+) -> float:
+    """Make the decisions of one call, of policies that plan several jobs; return the next instant."""
+    engine = state.engine
+    start_heads(jobs, state, estimates, places, choice)
+    if rule.kind == SLURM:
+        return _slurm_pass(jobs, state, estimates, rule, places, choice, plans)
+    if engine.head < engine.tail:
+        last = _last_that_fits(state, places, rule.scan_limit)
+        if last > engine.head:
+            _planned_pass(jobs, state, estimates, rule, places, choice, plans, last)
+    return np.inf
+
+
 @kernel
 def run_on_places(
     jobs: PackedJobs,
@@ -390,6 +418,7 @@ def run_on_places(
     engine, wake = state.engine, np.inf
     while advance(state, wake, coalesce):
         wake = np.inf
+        places.numbers.now = engine.clock
         for at in range(engine.completed):
             hold_now(places, state.events[at], -1)
         for at in range(engine.completed, engine.completed + engine.submitted):
@@ -400,11 +429,7 @@ def run_on_places(
         sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, new, submit)
         if plans is None:
             one_pass(jobs, state, estimates, rule, places, choice)
-            continue
-        start_heads(jobs, state, estimates, places, choice)
-        if rule.kind == SLURM:
-            wake = _slurm_pass(jobs, state, estimates, rule, places, choice, plans)
-        elif engine.head < engine.tail:
-            last = _last_that_fits(state, places, rule.scan_limit)
-            if last > engine.head:
-                _planned_pass(jobs, state, estimates, rule, places, choice, plans, last)
+        else:
+            wake = _planned_call(jobs, state, estimates, rule, places, choice, plans)
+        if engine.head < engine.tail:
+            wake = min(wake, next_opening(places.closed, engine.clock))

@@ -19,12 +19,14 @@ from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS, FIRST_FIT,
 from allocsolve.kernels.heap import Entry
 from allocsolve.kernels.records import record, records
 from allocsolve.model import WorkloadSchedule, frozen, packed_places
+from allocsolve.model.closed_nodes import closed_nodes
 from allocsolve.simulation.kernels import initial_state
 from allocsolve.simulation.outcome import Simulation, log_of
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
     from allocsolve.model import BoolArray, FloatArray, IntArray, PackedPlaces, WorkloadProblem
+    from allocsolve.model.closed_nodes import ClosedNodes
 
 #: On which nodes a job starts, where nodes are places; on a machine of equal nodes that are counted it
 #: changes nothing.
@@ -95,7 +97,8 @@ def simulate_on_places(
         if planned > MOST_PLANNED and rule.kind == RESERVING:
             msg = f"reservations of {planned} jobs: on nodes that are places {MOST_PLANNED} at most"
             raise UnsupportedProblem(msg)
-    places = new_places(given, planned)
+    closed = closed_nodes(problem.closed, problem.num_nodes) if problem.closed else None
+    places = new_places(given, planned, closed)
     plans = _new_plans(places, planned) if planned else None
     chosen = choice_of(given, choice)
     run_on_places(jobs, state, estimates, rule, coalesce, places, chosen, packed.submit, plans)
@@ -103,7 +106,7 @@ def simulate_on_places(
     return Simulation(schedule, log_of(state))
 
 
-def new_places(given: PackedPlaces, planned: int = 0) -> Places:
+def new_places(given: PackedPlaces, planned: int = 0, closed: ClosedNodes | None = None) -> Places:
     """Return nodes on which nobody is, for kernels, with room for so many reservations; none: for one."""
     nodes, num_jobs = len(given.type_of_node), len(given.shape)
     weight = given.weight[given.type_of_node]
@@ -140,6 +143,7 @@ def new_places(given: PackedPlaces, planned: int = 0) -> Places:
         pieces=np.zeros(num_jobs, dtype=np.int64),
         node=np.empty(most, dtype=np.int64),
         chunks=np.empty(most, dtype=np.int64),
+        closed=closed,
     )
 
 
