@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from naive_places import first_fit, is_feasible, room, schedule_of, serial
-from place_strategies import place_problems
+from place_strategies import place_problems, place_problems_with_windows
 
 from allocsolve.bounds.workload import machine_prices, workload_bound
 from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
@@ -83,17 +83,7 @@ def test_arrays_say_what_fits(problem: WorkloadProblem) -> None:
             here.append((job, found))
 
 
-@st.composite
-def with_windows(draw: st.DrawFn) -> WorkloadProblem:
-    """Draw a workload on places of which some are closed for a time."""
-    problem = draw(place_problems(min_jobs=1))
-    ids = st.sets(st.integers(0, problem.num_nodes - 1), max_size=4).map(lambda nodes: (*sorted(nodes),))
-    spans = draw(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 9), ids), max_size=4))
-    closed = [ClosedWindow(start, start + length, node_ids=nodes) for start, length, nodes in spans]
-    return replace(problem, closed=tuple(closed))
-
-
-@given(with_windows())
+@given(place_problems_with_windows())
 def test_files_give_back_problems_and_answers(problem: WorkloadProblem) -> None:
     again = parse_problem(problem_document(problem), "a file")
     assert again == problem
@@ -109,7 +99,7 @@ def test_files_give_back_problems_and_answers(problem: WorkloadProblem) -> None:
     assert solution_document(problem, solution_from_columns(columns, problem), {}) == document
 
 
-@given(with_windows(), st.randoms(use_true_random=False))
+@given(place_problems_with_windows(), st.randoms(use_true_random=False))
 def test_the_judge_says_of_any_placement_what_its_twin_says(problem: WorkloadProblem, rng: Random) -> None:
     starts, placements = serial(replace(problem, closed=()))
     later = max((window.end for window in problem.closed), default=0)  # all nodes are open then
@@ -184,7 +174,7 @@ def test_a_hundred_wrong_placements_are_refused() -> None:
         assert "\n" not in fault
 
 
-@given(with_windows())
+@given(place_problems_with_windows())
 def test_schedules_on_places_keep_the_counts(problem: WorkloadProblem) -> None:
     """So bounds by counts, cheap ones and those by prices, are none above any schedule on places."""
     problem = problem.cut_at_limits()
@@ -233,7 +223,7 @@ def test_whole_nodes_are_a_plain_problem(rows: list[tuple[int, int, int]]) -> No
 
 def test_who_counts_nodes_refuses_places_in_a_line() -> None:
     problem = WorkloadProblem(None, [Job(0, 1, 6, chunks=3, each={"cpus": 4}), Job(0, 2, 5)], node_types=FOUR)
-    known = {"fcfs", "first-fit", "easy", "slurm-backfill", "prices", "date-branching"}
+    known = {"fcfs", "first-fit", "easy", "slurm-backfill", "prices", "date-branching", "cpsat"}
     for name in {*solver_names(WORKLOAD)} - known:
         with pytest.raises(UnsupportedProblem, match=r"^[^\n]*places[^\n]*$"):
             make_solver(name, problem)(problem, Budget(iterations=1))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from naive_place_policies import naive_places
-from place_strategies import place_problems
+from place_strategies import closed_windows, place_problems
 from tiers import examples
 
 from allocsolve.errors import UnsupportedProblem
@@ -18,7 +18,7 @@ from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit, SlurmBackf
 from allocsolve.heuristics.workload.places import MOST_PLANNED, NODE_CHOICES
 from allocsolve.heuristics.workload.policies import QUEUE_ORDERS
 from allocsolve.judge import violations, workload_breaches
-from allocsolve.model import Budget, ClosedWindow, Job, Jobs, NodeType, WorkloadProblem
+from allocsolve.model import Budget, Job, Jobs, NodeType, WorkloadProblem
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadSchedule
@@ -44,11 +44,8 @@ def problems(draw: st.DrawFn) -> WorkloadProblem:
 def problems_with_windows(draw: st.DrawFn) -> WorkloadProblem:
     """Draw the same with nodes that are closed for a time; nobody runs longer than expected."""
     drawn = draw(problems())
-    ids = st.sets(st.integers(0, drawn.num_nodes - 1), max_size=3).map(lambda nodes: (*sorted(nodes),))
-    spans = draw(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 30), ids), min_size=1, max_size=4))
-    closed = [ClosedWindow(start, start + length, node_ids=nodes) for start, length, nodes in spans]
     jobs = [replace(job, limit=max(job.runtime, job.limit or 1)) for job in drawn.jobs]
-    return replace(drawn, jobs=Jobs.of(jobs), closed=tuple(closed))
+    return replace(drawn, jobs=Jobs.of(jobs), closed=draw(closed_windows(drawn.num_nodes, latest=50)))
 
 
 def seen(schedule: WorkloadSchedule) -> tuple[list[float], list[dict[int, int]]]:

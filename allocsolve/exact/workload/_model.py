@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from allocsolve.exact.workload._windows import Grid
     from allocsolve.heuristics.workload.serial import Sizes
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadTerm
+    from allocsolve.model.packed_machine import PackedMachine
 
 #: Sums in models stay below this, as CP-SAT has integers of 64 bits.
 _MOST = 2**58
@@ -72,9 +73,7 @@ class WorkloadModel:
         self._intervals: list[cp_model.IntervalVar] = []
         self._demands: list[int] = []
         self._add_jobs()
-        self._machine = packed_machine(problem)
-        self._add_resources()
-        self._add_twins()
+        self._add_machine()
 
     # Variables
 
@@ -116,12 +115,17 @@ class WorkloadModel:
 
     # Constraints
 
-    def _add_resources(self) -> None:
+    def _add_machine(self) -> None:
+        """Add what the machine has room for, and an order of jobs that can swap."""
+        machine = packed_machine(self.problem)
+        self._add_resources(machine)
+        self._add_twins(machine)
+
+    def _add_resources(self, machine: PackedMachine) -> None:
         """At each instant and for each resource: sum of what running jobs need <= what is there.
 
         What is closed is an interval that holds it. Only rigid jobs need others than nodes.
         """
-        machine = self._machine
         points = [self.grid.point(time) for time in machine.times.tolist()]
         owner = np.repeat(np.arange(len(self.starts)), np.diff(machine.offsets))
         for row in range(len(machine.names)):
@@ -141,12 +145,12 @@ class WorkloadModel:
                     demands.append(closed)
             add_capacity(self.model, held, demands, there)
 
-    def _add_twins(self) -> None:
+    def _add_twins(self, machine: PackedMachine) -> None:
         """start_i <= start_j for jobs of equal needs, time and weight, i submitted first: they can swap.
 
         Neither may i be eligible later than j.
         """
-        packed, machine = self.problem.jobs.packed, self._machine
+        packed = self.problem.jobs.packed
         release = self.problem.jobs.requirements.release(packed.submit)
         last: dict[tuple[float, ...], int] = {}
         for job in np.argsort(packed.submit, kind="stable").tolist():

@@ -514,6 +514,8 @@ def _on_places(
 
 def _place_schedules(problem: WorkloadProblem) -> Iterator[WorkloadSchedule]:
     """Yield schedules of first fit, and of EASY with true run times in each order, by each rule of choice."""
+    if problem.closed:  # where first fit asks whether a job ends before a node closes
+        problem = replace(problem, jobs=problem.jobs.replace(limit=problem.jobs.packed.runtime))
     for choice in NODE_CHOICES:
         yield FirstFit(choice=choice).simulated(problem).schedule
     for order in QUEUE_ORDERS:
