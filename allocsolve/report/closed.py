@@ -73,9 +73,7 @@ def event_remarks(events: NodeEvents, found: EventWindows, told: Mapping[str, in
     made = f"{counted(found.nodes, 'node')}, {counted(len(found.windows), 'window')}"
     lines = [f"{events.source}: {counted(len(events.events), 'event')}{counts}; {made}"]
     if found.unknown:
-        lines.append(
-            f"of these events {counted(found.unknown, 'node')} left out: not among those of the machine"
-        )
+        lines.append(f"left out: {counted(found.unknown, 'node')} that the machine does not have")
     if found.cut:
         what = f"at times {found.cut} more nodes were down than the machine has"
         lines.append(f"{what}: all of it is closed then")

@@ -258,10 +258,11 @@ def test_the_commands(tmp_path: Path, capsys: Capture) -> None:
     assert told["machine"] == "4 nodes (given: 4 32c1m)"
     run(capsys, "import", log, "--node-types", "n=4x32c", "--out", out, "--force")
     named = read_problem(out)
-    again = run_json(capsys, "whatif", out, "--seconds", 1, "--policy", "fcfs,easy(choice=slurm)")
+    asked = "fcfs,easy(choice=slurm),easy(choice=first)"
+    again = run_json(capsys, "whatif", out, "--seconds", 1, "--policy", asked)
     assert {*again["schedules"]} == {
         *("fcfs(choice=best-fit)", "fcfs(choice=least-loaded)"),
-        *("easy(choice=slurm)", "prices"),
+        *("easy(choice=slurm)", "easy", "prices"),
     }
     assert getattr(named, "node_types", ()) == (NodeType("n", 4, {"cpus": 32}),)
     for options, fault in (
