@@ -91,24 +91,6 @@ def _joined(boxes: list[tuple[int, float, float]], tops: dict[int, float]) -> tu
     return tuple(joined)
 
 
-def occupied_changes(schedule: WorkloadSchedule) -> tuple[FloatArray, FloatArray]:
-    """Return when on how many nodes more there is somebody: times in seconds, and changes."""
-    at, node = schedule.place_offsets, schedule.place_nodes
-    assert at is not None
-    assert node is not None
-    piece = np.repeat(np.arange(len(at) - 1), np.diff(at))
-    order = np.lexsort((schedule.starts[piece], node))
-    node, starts, ends = node[order], schedule.starts[piece][order], schedule.ends[piece][order]
-    # A node after another comes so much later, so that the latest end so far is that of its own jobs.
-    shift = node * (float(np.ptp(np.concatenate([starts, ends]))) + 1.0 if len(node) else 0.0)
-    latest = np.maximum.accumulate(ends + shift)
-    begins = np.ones(len(node), dtype=np.bool_)
-    begins[1:] = (starts + shift)[1:] > latest[:-1]
-    last = np.append(begins[1:], True)[: len(node)]
-    times = np.concatenate([starts[begins], (latest - shift)[last]])
-    return times, np.repeat([1.0, -1.0], len(times) // 2)
-
-
 def place_totals(problem: WorkloadProblem) -> list[tuple[str, int]]:
     """Return what all nodes have together, by name."""
     places = packed_places(problem)

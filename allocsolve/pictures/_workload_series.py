@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.instances.formats.simulators.foreign import node_intervals, pieces_within, start_reasons
+from allocsolve.instances.formats.simulators.foreign import (
+    node_intervals,
+    occupied_changes,
+    pieces_within,
+    start_reasons,
+)
 from allocsolve.model.machine import NODES
 from allocsolve.model.packed_machine import packed_machine
 from allocsolve.pictures._workload_places import (
     closed_on_places,
     node_runs,
-    occupied_changes,
     place_intervals,
     place_totals,
     place_use_changes,

@@ -10,12 +10,13 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from allocsolve.backends.cpsat import add_capacity
-from allocsolve.exact.workload._windows import term_slopes, value_step
+from allocsolve.exact.workload._windows import TOLERANCE, term_slopes, value_step
 from allocsolve.model import SLOWDOWN_FLOOR_S, packed_machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from allocsolve.backends.cpsat import Outcome
     from allocsolve.exact.workload._windows import Grid
     from allocsolve.heuristics.workload.serial import Sizes
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadTerm
@@ -54,6 +55,17 @@ class ScaledTerm(NamedTuple):
         """Return the greatest value of the expression if the term is at most `value`."""
         margin = Fraction(value) * (1 + Fraction(1, 10**10))
         return math.floor((margin - self.offset) / self.factor)
+
+    def proven(self, outcome: Outcome, reached: int, value: float, before: float) -> float:
+        """Return what a search proves: the best value, if that is optimal; no less than the bound before.
+
+        `reached` is the least value of the expression that it has found.
+        """
+        lowest = reached if outcome.optimal else math.ceil(outcome.bound * (1 - 1e-15) - 1e-6)
+        bound = float(self.bound(lowest))
+        if value - bound <= TOLERANCE * value and (self.exact or outcome.optimal):
+            return value
+        return max(before, math.nextafter(bound, -math.inf))
 
 
 class WorkloadModel:

@@ -12,11 +12,13 @@ from allocsolve.bounds.workload import workload_bound
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact.workload._windows import (
     ALWAYS_BY_JOB,
+    TOLERANCE,
     TermBound,
     bound_by_jobs,
     bound_by_time,
     bound_of_jobs_alone,
     grid_of,
+    latest_ends,
     term_slopes,
     value_step,
 )
@@ -24,7 +26,7 @@ from allocsolve.exact.workload.chronological import ChronologicalParams, chronol
 from allocsolve.families import quick_answers
 from allocsolve.heuristics.workload.reinsertion import improve, serial_plans
 from allocsolve.heuristics.workload.resources import check_rigid
-from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, plan_costs
+from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes
 from allocsolve.model import (
     MALLEABLE,
     Clock,
@@ -43,15 +45,10 @@ if TYPE_CHECKING:
 
     from ortools.sat.python import cp_model
 
-    from allocsolve.backends.cpsat import Outcome
     from allocsolve.bounds.workload import PriceBound
     from allocsolve.exact.workload._model import ScaledTerm, WorkloadModel
     from allocsolve.exact.workload._windows import Grid
-    from allocsolve.heuristics.workload.serial import Sizes
-    from allocsolve.model import Budget, WorkloadProblem, WorkloadTerm
-
-#: Relative; values that differ by less count as equal, as when the harness compares claims.
-_TOLERANCE = 1e-9
+    from allocsolve.model import Budget, WorkloadProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,34 +133,6 @@ class WorkloadCpSat(Options):
                 raise
             search.limit = Limit.INTERRUPTED
         return search.result()
-
-
-def latest_ends(
-    problem: WorkloadProblem, term: WorkloadTerm, sizes: Sizes, grid: Grid, value: float
-) -> list[int]:
-    """Return the latest end of each job in a schedule of no larger value, in units of the grid."""
-    horizon = grid.point(problem.horizon) + 1
-    if term == "makespan":
-        return [min(horizon, grid.point(value) + 1)] * len(problem.jobs)
-    costs = plan_costs(problem, term, sizes)
-    slack = value * float(problem.jobs.packed.weight.sum()) - float(costs.least.sum())
-    allowed = (slack + costs.least) * (1 + 1e-9) + 1e-9 * abs(value)
-    longest = sizes.seconds[sizes.offsets[1:] - 1] * (1 - costs.of_end[0])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ends = costs.reference + np.where(costs.slope > 0, allowed / costs.slope, np.inf) + longest
-    return [horizon if end == np.inf else min(horizon, grid.point(end) + 1) for end in ends.tolist()]
-
-
-def proven_bound(outcome: Outcome, scaled: ScaledTerm, reached: int, value: float, before: float) -> float:
-    """Return what CP-SAT proves of a term: the best value, if it is optimal; no less than the bound before.
-
-    `reached` is the least value of the expression that it has found.
-    """
-    lowest = reached if outcome.optimal else math.ceil(outcome.bound * (1 - 1e-15) - 1e-6)
-    bound = scaled.bound(lowest)
-    if value - float(bound) <= _TOLERANCE * value and (scaled.exact or outcome.optimal):
-        return value
-    return max(before, math.nextafter(float(bound), -math.inf))
 
 
 class _Search:
@@ -277,7 +246,7 @@ class _Search:
             prices,
             latest=self._latest(grid),
             value=value,
-            gain=max(step, _TOLERANCE * value),
+            gain=max(step, TOLERANCE * value),
             clock=Clock(self.params.chronological_share * self.clock.remaining),
             params=self.params.chronological,
         )
@@ -310,7 +279,7 @@ class _Search:
             self.limit = Limit.INTERRUPTED
         if outcome.infeasible:
             return
-        self.bounds[idx] = proven_bound(outcome, scaled, reached[0], self.best.values[idx], self.bounds[idx])
+        self.bounds[idx] = scaled.proven(outcome, reached[0], self.best.values[idx], self.bounds[idx])
 
     def result(self) -> Result[WorkloadSchedule]:
         """Return the best schedule and what is proven."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from allocsolve.backends.cpsat import run_cpsat
 from allocsolve.exact.workload._places_model import PlacesModel
-from allocsolve.exact.workload._windows import grid_of
-from allocsolve.exact.workload.cpsat import latest_ends, proven_bound
-from allocsolve.exact.workload.prices import Prices
+from allocsolve.exact.workload._windows import Earlier, grid_of, latest_ends
+from allocsolve.exact.workload.place_policies import best_on_places
 from allocsolve.heuristics.workload.serial import job_sizes, plan_values
 from allocsolve.model import Limit, WorkloadSchedule, packed_places, terms
 from allocsolve.model.closed_nodes import closed_nodes
@@ -24,8 +22,9 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Budget, IntArray, Result, WorkloadObjective, WorkloadProblem
 
-#: The share of the time for the schedule and the bound to begin with.
-_PRICES_SHARE: Final = 0.2
+#: The share of the time for the schedule and the bound to begin with; of this, that of the bound.
+_FIRST_SHARE: Final = 0.2
+_PRICES_SHARE: Final = 0.5
 
 
 def solve_on_places(
@@ -42,8 +41,9 @@ def solve_on_places(
     *Guarantee*: as `WorkloadCpSat`. *Complexity*: exponential; 16 jobs on 8 nodes take seconds.
     """
     clock = budget.start()
-    first = Prices(objective, start)(problem, replace(budget, seconds=_PRICES_SHARE * budget.seconds))
-    if first.answer is None or first.objective is None:
+    earlier = Earlier.judged(problem, objective, start, None)
+    first = earlier.or_better(best_on_places(earlier, budget, clock.stage(_FIRST_SHARE), _PRICES_SHARE))
+    if first.answer is None:
         return first
     best: Best[WorkloadSchedule] = Best(clock)
     best.incumbents += first.incumbents[:-1]
@@ -94,7 +94,7 @@ def _minimise(
 
             outcome = run_cpsat(model.model, budget, best.clock, take, linear=term != "makespan")
             if not outcome.infeasible:
-                bounds[idx] = proven_bound(outcome, scaled, reached[0], best.values[idx], bounds[idx])
+                bounds[idx] = scaled.proven(outcome, reached[0], best.values[idx], bounds[idx])
             if outcome.interrupted:
                 return Limit.INTERRUPTED
         if bounds[idx] < best.values[idx]:
