@@ -183,6 +183,22 @@ def test_a_node_that_is_not_known_leaves_all_places_unknown(tmp_path: Path) -> N
     assert recorded_schedule(log).place_nodes is None
 
 
+def test_pbs_says_where_jobs_ran(tmp_path: Path) -> None:
+    site = site_nodes(node_list=_file(tmp_path, SINFO))
+    record = (
+        "03/04/2024 09:00:0{0};E;{0}.s;user=a queue=std ctime=170954000{0} start=170954100{0} {1} end={2}"
+    )
+    where = (
+        "exec_host=n1/0*2+n2/0*2 exec_vnode=(n1[0]:ncpus=2)+(n2:ncpus=2) Resource_List.select=2:ncpus=2",
+        "exec_host=g1/0+g1/1 Resource_List.select=1:ncpus=2",
+    )
+    lines = [record.format(idx, said, 1_709_542_000 + idx) for idx, said in enumerate(where)]
+    path = _file(tmp_path, "\n".join(lines) + "\n")
+    was = recorded_schedule(read_table_log(path, "pbs", fields=LogFields(site=site)))
+    assert was.place_nodes is not None
+    assert was.place_nodes.tolist() == [0, 1, 2]
+
+
 def test_events_close_the_nodes_that_they_name(tmp_path: Path) -> None:
     site = site_nodes(node_list=_file(tmp_path, SINFO))
     log = _sacct(tmp_path, [(1, "cpu=2", "std", "n1"), (1, "cpu=2", "std", "n2")], site)
