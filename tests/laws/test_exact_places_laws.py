@@ -72,7 +72,7 @@ def enumerated(problem: WorkloadProblem, term: WorkloadTerm) -> float:
 @settings(max_examples=examples(200), deadline=None)
 @given(problem=place_problems_with_windows(max_jobs=3), term=st.sampled_from(TERMS))
 def test_optima_are_those_of_an_enumeration(problem: WorkloadProblem, term: WorkloadTerm) -> None:
-    assume(problem.num_nodes <= 4)
+    assume(problem.num_nodes <= 3)
     result = WorkloadCpSat((term,))(problem, Budget())
     assert violations(problem, result.answer) == ()
     assert result.status is Status.OPTIMAL

@@ -14,7 +14,7 @@ import pytest
 from cli_tools import refused, run
 from hypothesis import given, settings
 from naive_places import nodes_of, schedule_of, serial, shape_of
-from place_strategies import place_problems
+from place_strategies import place_problems, place_problems_with_windows
 from tiers import examples
 
 from allocsolve.errors import UnsupportedProblem
@@ -150,7 +150,7 @@ def test_viewers_and_figures_count_nodes_with_somebody() -> None:
 
 @pytest.mark.parametrize("term", WORKLOAD_OBJECTIVES)
 @settings(max_examples=examples(40), deadline=None)
-@given(problem=place_problems(min_jobs=1))
+@given(problem=place_problems_with_windows())
 def test_hindsight_is_no_worse_than_policies_and_no_better_than_its_bound(
     term: WorkloadTerm, problem: WorkloadProblem
 ) -> None:
