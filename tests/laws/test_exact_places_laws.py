@@ -52,6 +52,7 @@ def enumerated(problem: WorkloadProblem, term: WorkloadTerm) -> float:
         best = math.inf
         for idx in {*range(len(jobs))} - {idx for idx, _, _ in done}:
             job = jobs[idx]
+            tried: list[Placement] = []
             times = {max(now, job.submit), *(start + jobs[other].runtime for other, start, _ in done)}
             for at in sorted({*times, *(window.end for window in problem.closed)}):
                 if at < max(now, job.submit):
@@ -63,6 +64,9 @@ def enumerated(problem: WorkloadProblem, term: WorkloadTerm) -> float:
                     for node, most in enumerate(room(problem, job, here))
                 ]
                 for spots in placements(job, rooms):
+                    if spots in tried:  # it can be there earlier, as nobody starts in between
+                        continue
+                    tried.append(spots)
                     best = min(best, least([*done, (idx, at, spots)], at))
         return best
 
