@@ -34,11 +34,11 @@ def closed_nodes(windows: Sequence[ClosedWindow], num_nodes: int) -> ClosedNodes
         (node, window.start, window.end) for window in windows for node in window.node_ids or range(num_nodes)
     ]
     spans: list[tuple[int, float, float]] = []
-    for node, start, end in sorted(said):
-        if spans and spans[-1][0] == node and start <= spans[-1][2]:
-            spans[-1] = node, spans[-1][1], max(spans[-1][2], end)
+    for span in sorted(said):
+        if spans and spans[-1][0] == span[0] and span[1] <= spans[-1][2]:
+            spans[-1] = (*spans[-1][:2], max(spans[-1][2], span[2]))
         else:
-            spans.append((node, start, end))
+            spans.append(span)
     nodes = np.array([span[0] for span in spans], dtype=np.int64)
     start, end = (np.array([span[at] for span in spans], dtype=np.float64) for at in (1, 2))
     first = np.searchsorted(nodes, np.arange(num_nodes + 1))

@@ -265,27 +265,25 @@ def gantt(
         heading=heading,
     )
     reasons = start_reasons(problem, schedule)
-    parts = closed_parts(problem)
     held: Sequence[tuple[tuple[float, float], ...]]
     if problem.node_types:
         whole = problem.num_nodes
-        ids = [one.node_ids or range(whole) for one in problem.closed]
-        parts = [
-            ClosedPart(one.start, one.end, len(mine), whole, NODES)
-            for one, mine in zip(problem.closed, ids, strict=True)
+        ids = [(one, one.node_ids or range(whole)) for one in problem.closed]
+        shut = [
+            (ClosedPart(one.start, one.end, len(mine), whole, NODES), node_runs(mine)) for one, mine in ids
         ]
-        shut = [node_runs(mine) for mine in ids]
+        shut = [pair for pair in shut if pair[0].start < window[1] and pair[0].end > window[0]]
         held = place_intervals(problem, schedule, pieces)
     else:
-        parts = [part for part in parts if part.start < window[1] and part.end > window[0]]
+        parts = [one for one in closed_parts(problem) if one.start < window[1] and one.end > window[0]]
         held = node_intervals(problem, schedule, pieces, [(one.start, one.end, one.closed) for one in parts])
-        shut, held = [[*intervals] for intervals in held[: len(parts)]], held[len(parts) :]
-    for part, intervals in zip(parts, shut, strict=True):
+        shut = [(part, [*intervals]) for part, intervals in zip(parts, held, strict=False)]
+        held = held[len(parts) :]
+    for part, runs in shut:
         left, right = (chart.x(min(max(at, window[0]), window[1]) / unit.seconds) for at in part[:2])
-        areas = [(chart.y(last + 1), chart.y(first)) for first, last in intervals]
+        areas = [(chart.y(last + 1), chart.y(first)) for first, last in runs]
         boxes = [(left, top, round(max(right - left, _LEAST), 1), round(low - top, 1)) for top, low in areas]
-        if left < right:
-            chart.drawing.rectangles(SHADE, boxes, str(part))
+        chart.drawing.rectangles(SHADE, boxes, str(part))
     starts = np.clip(schedule.starts[pieces], *window).tolist()
     ends = np.clip(schedule.ends[pieces], *window).tolist()
     framed: list[tuple[float, float, float, float]] = []

@@ -178,7 +178,7 @@ def test_a_hundred_wrong_placements_are_refused() -> None:
 def test_schedules_on_places_keep_the_counts(problem: WorkloadProblem) -> None:
     """So bounds by counts, cheap ones and those by prices, are none above any schedule on places."""
     problem = problem.cut_at_limits()
-    schedule = FirstFit(choice="best-fit")(problem, Budget()).answer
+    schedule = FirstFit(choice="best-fit").simulated(problem).schedule
     assert violations(problem, schedule) == ()
     counts = problem.on_counts()
     assert not counts.node_types
