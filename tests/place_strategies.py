@@ -11,7 +11,7 @@ from hypothesis import assume, strategies as st
 from allocsolve.errors import InvalidProblem
 from allocsolve.heuristics import Easy, Fcfs, FirstFit, SlurmBackfill
 from allocsolve.heuristics.workload.policies import QUEUE_ORDERS
-from allocsolve.model import Job, NodeType, WorkloadProblem
+from allocsolve.model import ClosedWindow, Job, NodeType, WorkloadProblem
 from allocsolve.simulation.node_choice import NODE_CHOICES
 
 if TYPE_CHECKING:
@@ -62,6 +62,21 @@ def place_problems(draw: DrawFn, *, min_jobs: int = 0, max_jobs: int = 7) -> Wor
         jobs.append(job)
     assume(len(jobs) >= min_jobs)
     return WorkloadProblem(None, jobs, node_types=types)
+
+
+@st.composite
+def closed_windows(draw: DrawFn, num_nodes: int, *, latest: int = 20) -> tuple[ClosedWindow, ...]:
+    """Draw times in which some nodes, or all, are closed."""
+    ids = st.sets(st.integers(0, num_nodes - 1), max_size=4).map(lambda nodes: (*sorted(nodes),))
+    spans = draw(st.lists(st.tuples(st.integers(0, latest), st.integers(1, latest), ids), max_size=4))
+    return tuple(ClosedWindow(start, start + length, node_ids=nodes) for start, length, nodes in spans)
+
+
+@st.composite
+def place_problems_with_windows(draw: DrawFn, *, max_jobs: int = 7) -> WorkloadProblem:
+    """Draw the same where nodes are closed for a time."""
+    problem = draw(place_problems(min_jobs=1, max_jobs=max_jobs))
+    return replace(problem, closed=draw(closed_windows(problem.num_nodes)))
 
 
 @st.composite

@@ -11,12 +11,14 @@ import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.kernels import inner_kernel
+from allocsolve.kernels.closed_nodes import is_closed
 from allocsolve.kernels.heap import BY_ITEM, Entry, lower, raise_up
 from allocsolve.kernels.records import Record
 
 if TYPE_CHECKING:
     from allocsolve.kernels.records import Records
     from allocsolve.model.arrays import BoolArray, IntArray
+    from allocsolve.model.closed_nodes import ClosedNodes
     from allocsolve.model.columns import FloatArray
 
 #: Codes of the rules, in the order of `allocsolve.simulation.node_choice.NODE_CHOICES`. `LATE` is for
@@ -68,6 +70,8 @@ class Numbers(Record):
     #: Number of nodes of the plan of the head, and of all plans so far.
     planned: int
     plans: int
+    #: The time (s) of the call.
+    now: float
 
 
 class Places(NamedTuple):
@@ -104,6 +108,8 @@ class Places(NamedTuple):
     #: Shape (pieces + nodes,): a node, and how many chunks are on it; what is planned comes last.
     node: IntArray
     chunks: IntArray
+    #: None if no node is closed for a time.
+    closed: ClosedNodes | None
 
 
 class Choice(NamedTuple):
@@ -200,6 +206,8 @@ def _key(places: Places, choice: Choice, rule: int, shape: int, node: int) -> fl
     has, free, each = places.has, places.free, places.each
     kind, key = places.type_of_node[node], 0.0
     if rule == LATE:
+        if is_closed(places.closed, node, places.numbers.now, places.numbers.now):
+            return 0.0
         return float(chunks_on(places, NOW, shape, node))
     if rule == LEAST_LOADED:
         if has[kind, choice.cpus]:

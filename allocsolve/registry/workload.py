@@ -108,7 +108,8 @@ def _features(problem: WorkloadProblem) -> dict[str, Feature]:
 def _warm_up_problems(problem: WorkloadProblem) -> tuple[WorkloadProblem, ...]:
     """Return problems that together take the solvers through all the kernels that they need for this one."""
     if problem.node_types:
-        return (_tiny_places(),)
+        tiny, closed = _tiny_places(), (ClosedWindow(4, 9, node_ids=(1,)),)
+        return (tiny, replace(tiny, closed=closed)) if problem.closed else (tiny,)
     if not problem.is_plain:
         return (_tiny_machine(), _tiny_window())
     if problem.is_evolving:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allocsolve.model import BoolArray, FloatArray, IntArray, PackedPlaces
+    from allocsolve.model.closed_nodes import ClosedNodes
 
 #: On which nodes a job starts, where nodes are places; on a machine of equal nodes that are counted it
 #: changes nothing.
@@ -99,7 +100,7 @@ def given_to_kernels(given: PackedPlaces) -> PackedPlaces:
     return given._replace(names=("",), has=has, each=each)
 
 
-def new_places(given: PackedPlaces, planned: int = 0) -> Places:
+def new_places(given: PackedPlaces, planned: int = 0, closed: ClosedNodes | None = None) -> Places:
     """Return nodes on which nobody is, for kernels, with room for so many reservations; none: for one."""
     nodes, num_jobs = len(given.type_of_node), len(given.shape)
     weight = given.weight[given.type_of_node]
@@ -136,6 +137,7 @@ def new_places(given: PackedPlaces, planned: int = 0) -> Places:
         pieces=np.zeros(num_jobs, dtype=np.int64),
         node=np.empty(most, dtype=np.int64),
         chunks=np.empty(most, dtype=np.int64),
+        closed=closed,
     )
 
 

@@ -118,7 +118,7 @@ def test_views_show_what_is_free_and_choosers_take_what_rules_do(
         for job in view.queue.tolist():
             there = room(problem, jobs[job], [(jobs[other], spots) for other, spots in held.items()])
             assert table.room(job).tolist() == there
-            if not machine.fits(job, machine.rooms(job, held)):
+            if not machine.fits(job, machine.rooms(job, 0, 0, held)):
                 assert not table.fits(job)
                 continue
             # What is free tells who is on a node, unless that takes nothing, or all.
@@ -126,7 +126,7 @@ def test_views_show_what_is_free_and_choosers_take_what_rules_do(
             told[has.any(axis=1) & ~table.free.any(axis=1)] = -1
             free = table.free.tolist()
             tells = bool(names) and told.tolist() == np.sign(table.occupants).tolist()
-            held[job] = machine.chosen(job, machine.rooms(job, held), held)
+            held[job] = machine.chosen(job, machine.rooms(job, 0, 0, held), held)
             assert table.start(job) == tuple(sorted(held[job].items()))
             assert not tells or choose(free, jobs[job]) == tuple(sorted(held[job].items()))
             yield Start(job, len(held[job]), places=tuple(held[job].items()))

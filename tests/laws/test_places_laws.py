@@ -9,14 +9,28 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from naive_place_policies import naive_places
-from place_strategies import POLICIES, SLURM, problems, seen
+from place_strategies import POLICIES, SLURM, closed_windows, problems, seen
 from tiers import examples
 
 from allocsolve.errors import UnsupportedProblem
-from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit
+from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit, SlurmBackfill
 from allocsolve.heuristics.workload.on_places import MOST_PLANNED
 from allocsolve.judge import violations, workload_breaches
 from allocsolve.model import Budget, Job, Jobs, NodeType, WorkloadProblem
+
+
+@st.composite
+def problems_with_windows(draw: st.DrawFn) -> WorkloadProblem:
+    """Draw the same with nodes that are closed for a time; nobody runs longer than expected."""
+    drawn = draw(problems())
+    jobs = [replace(job, limit=max(job.runtime, job.limit or 1)) for job in drawn.jobs]
+    return replace(drawn, jobs=Jobs.of(jobs), closed=draw(closed_windows(drawn.num_nodes, latest=50)))
+
+
+def is_its_definition(policy: Fcfs | FirstFit | Easy | SlurmBackfill, problem: WorkloadProblem) -> None:
+    schedule = policy.simulated(problem).schedule
+    assert violations(problem, schedule) == ()
+    assert seen(schedule) == naive_places(problem, policy)
 
 
 @pytest.mark.parametrize("name", [*POLICIES, "slurm"])
@@ -25,10 +39,15 @@ from allocsolve.model import Budget, Job, Jobs, NodeType, WorkloadProblem
 def test_starts_and_nodes_are_those_of_the_definition(
     name: str, problem: WorkloadProblem, data: st.DataObject
 ) -> None:
-    policy = data.draw(SLURM if name == "slurm" else POLICIES[name])
-    schedule = policy.simulated(problem).schedule
-    assert violations(problem, schedule) == ()
-    assert seen(schedule) == naive_places(problem, policy)
+    is_its_definition(data.draw(SLURM if name == "slurm" else POLICIES[name]), problem)
+
+
+@pytest.mark.parametrize("name", [*POLICIES, "slurm"])
+@settings(max_examples=examples(1000), deadline=None)
+@given(problem=problems_with_windows(), data=st.data())
+def test_nobody_is_on_a_closed_node(name: str, problem: WorkloadProblem, data: st.DataObject) -> None:
+    """Starts and nodes are those of the slow twin, and the judge finds nothing."""
+    is_its_definition(data.draw(SLURM if name == "slurm" else POLICIES[name]), problem)
 
 
 @st.composite

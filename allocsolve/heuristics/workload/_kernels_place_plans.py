@@ -20,6 +20,7 @@ from allocsolve.heuristics.workload._kernels_places import (
     copy_free,
     enter,
     fits,
+    fits_open,
     hold_now,
     one_pass,
     somebody_fits,
@@ -28,6 +29,7 @@ from allocsolve.heuristics.workload._kernels_places import (
 )
 from allocsolve.heuristics.workload._kernels_queue import FIRST_AGING, SLURM, learn, sort_queue
 from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.kernels.closed_nodes import next_opening
 from allocsolve.kernels.node_choices import (
     AHEAD,
     LATE,
@@ -201,7 +203,9 @@ def _lay_out(state: State, places: Places, plans: Plans, choice: Choice, index: 
     for at in range(index, numbers.count):
         row = rows[plans.by_begin[at]]
         _move_on(state, places, plans, AHEAD, plans.look, row.begin, row.shape)
-        if not see_room(places, row.shape, AHEAD, AHEAD):
+        see_room(places, row.shape, AHEAD, AHEAD)
+        fits_open(places, row.shape, row.begin, row.end)
+        if not has_room(places, row.shape):
             laid = False
             break
         row.first, row.pieces = used, choose(places, choice, LATE, row.shape, used)
@@ -276,6 +280,7 @@ def _reserve(
             _remove_last(plans)
         else:
             see_room(places, shape, LATER, LATER)
+            fits_open(places, shape, time, end)
             if _has_room_until(state, places, plans, shape, end):
                 blocks = np.nextafter(math.floor(time / step) * step, -np.inf)
                 _insert(plans, shape, time, min(math.ceil(end / step) * step, horizon), blocks)
@@ -284,11 +289,11 @@ def _reserve(
                 made.pieces = choose(places, choice, LATE, shape, made.first)
                 numbers.used += made.pieces
                 return
-        time = np.inf
+        time = next_opening(places.closed, time)
         while walk.held < state.engine.last and state.held[walk.held].job < 0:  # it has ended already
             walk.held += 1
         if walk.held < state.engine.last:
-            time = state.held[walk.held].key
+            time = min(time, state.held[walk.held].key)
         if walk.ended < numbers.count:
             time = min(time, plans.rows[plans.by_end[walk.ended]].end)
 
@@ -328,6 +333,7 @@ def _planned_pass(
         if starts and (plans.failed[shape] != numbers.version or seconds < plans.seconds[shape]):
             _begin_walk(state, places, plans, shape)
             see_room(places, shape, NOW, NOW)
+            fits_open(places, shape, engine.clock, engine.clock + seconds)
             starts = _has_room_until(state, places, plans, shape, engine.clock + seconds)
             if not starts:
                 plans.failed[shape], plans.seconds[shape] = numbers.version, seconds
@@ -429,6 +435,8 @@ def run_on_places(
     engine, wake = state.engine, np.inf
     _place(jobs, state, estimates, places, started)
     while advance(state, wake, coalesce):
+        wake = np.inf
+        places.numbers.now = engine.clock
         for at in range(engine.completed):
             hold_now(places, state.events[at], -1)
         for at in range(engine.completed, engine.completed + engine.submitted):
@@ -437,6 +445,8 @@ def run_on_places(
             learn(state, estimates)
         new = engine.tail - engine.submitted
         wake = _one_call(jobs, state, estimates, rule, places, choice, submit, plans, new)
+        if engine.head < engine.tail:
+            wake = min(wake, next_opening(places.closed, engine.clock))
 
 
 @kernel
@@ -456,7 +466,7 @@ def decide_on_places(
     """
     engine, now = state.engine, state.engine.clock
     _place(jobs, state, estimates, places, started)
-    engine.clock = now
+    engine.clock = places.numbers.now = now
     for at in range(engine.head, engine.tail):
         enter(places, places.shape[state.queue[at]])
     return _one_call(jobs, state, estimates, rule, places, choice, jobs.submit, plans, engine.head)

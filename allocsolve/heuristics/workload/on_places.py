@@ -19,6 +19,7 @@ from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS, FIRST_FIT,
 from allocsolve.kernels.node_choices import NOW, Choice, Places
 from allocsolve.kernels.records import record, records
 from allocsolve.model import WorkloadSchedule, frozen, packed_places
+from allocsolve.model.closed_nodes import closed_nodes
 from allocsolve.simulation.kernels import NOBODY, Started, initial_state
 from allocsolve.simulation.node_choice import (
     NodeChoice,
@@ -34,6 +35,7 @@ from allocsolve.simulation.outcome import Simulation, log_of
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
     from allocsolve.model import FloatArray, IntArray, PackedJobs, PackedPlaces, WorkloadProblem
+    from allocsolve.model.closed_nodes import ClosedNodes
     from allocsolve.simulation import QueueView
     from allocsolve.simulation.kernels import QueueState, State
     from allocsolve.simulation.node_table import PlacesView
@@ -53,9 +55,14 @@ class OnPlaces(NamedTuple):
 
     @classmethod
     def of(
-        cls, given: PackedPlaces, rule: QueueRule, choice: NodeChoice, mix: IntArray | None = None
+        cls,
+        given: PackedPlaces,
+        rule: QueueRule,
+        choice: NodeChoice,
+        mix: IntArray | None = None,
+        closed: ClosedNodes | None = None,
     ) -> OnPlaces:
-        """Return them with nobody on the nodes; `mix` is as of `choice_of`.
+        """Return them with nobody on the nodes, some of which may be closed; `mix` is as of `choice_of`.
 
         `UnsupportedProblem` if the policy is not made for places, or too many jobs may have reservations.
         """
@@ -68,7 +75,7 @@ class OnPlaces(NamedTuple):
             if planned > MOST_PLANNED and rule.kind == RESERVING:
                 msg = f"reservations of {planned} jobs: on nodes that are places {MOST_PLANNED} at most"
                 raise UnsupportedProblem(msg)
-        places = new_places(given, planned)
+        places = new_places(given, planned, closed)
         plans = _new_plans(places, planned) if planned else None
         return cls(rule, places, choice_of(given, choice, mix), plans)
 
@@ -78,7 +85,8 @@ class OnPlaces(NamedTuple):
         if problem.resources:
             msg = "counted resources beside nodes that are places are not taken into account"
             raise UnsupportedProblem(msg)
-        return cls.of(packed_places(problem), rule, choice)
+        closed = closed_nodes(problem.closed, problem.num_nodes) if problem.closed else None
+        return cls.of(packed_places(problem), rule, choice, closed=closed)
 
     def put(self, jobs: IntArray, pieces: Pieces) -> None:
         """Write where jobs are that run already. O(pieces)."""

@@ -13,6 +13,7 @@ from allocsolve.instances.formats.logs.log import SWF_UNITS, log_not_modelled, s
 from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM
 from allocsolve.model.places import NodeType
 from allocsolve.registry import canonical_name
+from allocsolve.registry.names import parse_name
 from allocsolve.report.logs.questions import EASY, Question
 from allocsolve.report.logs.words import POLICIES, RULES
 
@@ -27,12 +28,17 @@ if TYPE_CHECKING:
 NODE_TYPES: Final = "node_types"
 
 
+def names_rule(policy: str) -> bool:
+    """Return whether a policy is named with a rule of choice, be it the default."""
+    return any(name == "choice" for name, _ in parse_name(policy).options)
+
+
 def by_rule(policy: str) -> list[str]:
     """Return a policy once for each rule of choice; itself if it has no choice, or names one."""
     name = canonical_name(policy)
-    head, _, options = name.removesuffix(")").partition("(")
-    if "choice=" in options:
+    if names_rule(policy):
         return [name]
+    head, _, options = name.removesuffix(")").partition("(")
     given = f"{options}, " if options else ""
     try:
         return [canonical_name(f"{head}({given}choice={rule})") for rule in RULES]
