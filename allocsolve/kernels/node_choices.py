@@ -206,8 +206,10 @@ def _key(places: Places, choice: Choice, rule: int, shape: int, node: int) -> fl
     has, free, each = places.has, places.free, places.each
     kind, key = places.type_of_node[node], 0.0
     if rule == LATE:
-        if is_closed(places.closed, node, places.numbers.now, places.numbers.now):
-            return 0.0
+        if places.closed is not None:
+            now = places.numbers.now
+            if is_closed(places.closed, node, now, now):
+                return 0.0
         return float(chunks_on(places, NOW, shape, node))
     if rule == LEAST_LOADED:
         if has[kind, choice.cpus]:

@@ -226,8 +226,9 @@ def one_pass(
         job = state.queue[at]
         shape = places.shape[job]
         starts = beside = False
-        end = engine.clock + estimates.queued[job]
+        end = engine.clock
         if fits(shapes[shape]):
+            end += estimates.queued[job]
             starts = end < shadow_time or (end == shadow_time and not rule.strict)
             beside = not starts and rule.extra_nodes
         if starts:
