@@ -204,7 +204,7 @@ def test_what_is_not_shown_is_refused() -> None:
     with pytest.raises(IllegalDecision, match="nodes are counted"):
         run_policy(counted, lambda view: [Start(int(job), 1, places=((0, 1),)) for job in view.queue])
     late = WorkloadProblem(None, [Job(0, 1, 1, boost=2)], node_types=TYPES)
-    with pytest.raises(UnsupportedProblem, match="head starts and nodes as places, of which only the nodes"):
+    with pytest.raises(UnsupportedProblem, match="head starts and nodes as places, but policies that are"):
         run_policy(late, Fcfs())
     for policy in (MalleableMin(), Easy(like="raps"), Conservative()):
         with pytest.raises(UnsupportedProblem, match="places"):
