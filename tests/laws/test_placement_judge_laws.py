@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import naive_placement as naive
 import numpy as np
@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 from placement_strategies import placement_problems, placements, regular_trees, switch_trees
 
-from allocsolve.errors import FormatError, InvalidProblem
-from allocsolve.instances import parse_problem
+from allocsolve.errors import InvalidProblem
 from allocsolve.judge import placement_metrics, placement_value, placement_violations
 from allocsolve.model import PLACEMENT_OBJECTIVES, Placement, PlacementProblem, SwitchTree
 
@@ -80,45 +79,6 @@ def test_the_regular_form_is_that_of_the_tree_or_none(tree: SwitchTree) -> None:
     form = tree.regular_form()
     assert form is None or SwitchTree.regular(*form) == tree
     assert pickle.loads(pickle.dumps(tree)) == tree  # noqa: S301 - made in the line itself
-
-
-TREE: dict[str, Any] = {"sizes": [2, 2, 3]}
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"tree": {"sizes": [0, 2]}}, r"tree: sizes \[0, 2\] are not 1 to 16 sizes of at least 1"),
-        ({"tree": {"sizes": []}}, r"tree: sizes \[\] are not 1 to 16 sizes"),
-        ({"tree": {"sizes": [2, 3], "hops": [4, 2]}}, r"tree: hops \[4, 2\] fall"),
-        ({"tree": {"sizes": [2, 3], "hops": [4]}}, "1 hops and 1 capacities, not 2 and 1"),
-        ({"tree": {"sizes": [2048, 2048]}}, "give more than 2\\^20 nodes"),
-        ({"tree": {"sizes": [2], "parent": [-1]}}, "tree: unknown field 'parent'"),
-        ({"tree": {"switch": [0]}}, "tree.parent: missing"),
-        ({"tree": {"parent": [-2], "switch": [0]}}, r"tree.parent\[0\]: -2 is below -1"),
-        ({"tree": {"parent": [-1], "switch": [1]}}, r"tree: switch\[0\]: 1 is above the last switch 0"),
-        ({"tree": {"parent": [1, 0], "switch": [0]}}, r"tree: parent\[0\]: switch 0 is below itself"),
-        ({"tree": {"parent": [-1, 0], "switch": [0, 1]}}, r"tree: switch\[0\]: 0 has switches below it"),
-        (
-            {"tree": {"parent": [-1, 0, 0], "switch": [1, 2], "weight": [0, 1, 1.5]}},
-            r"tree: weight\[[12]\]: some nodes below switch 0 are half a hop more",
-        ),
-        (
-            {"tree": {"parent": [-1, 0], "switch": [1], "weight": [0, 0.3]}},
-            r"tree.weight\[1\]: 0.3 is no multiple of 0.5",
-        ),
-        ({"tree": {"parent": [-1, 0], "switch": [1], "weight": [1]}}, "weight has 1 entries for 2 switches"),
-        ({"busy": [12]}, r"busy\[0\]: node 12 is above the last node 11"),
-        ({"busy": [3, 3]}, r"busy\[1\]: 3 is also busy\[0\]"),
-        ({"size": 13}, "size: value 13 is above the number of free nodes 12"),
-        ({"size": 6, "segment": 4}, "size 6 is no multiple of the segment 4"),
-        ({"within": 17}, r"within 17 is not in 0\.\.16"),
-    ],
-)
-def test_a_broken_file_names_the_place(changes: dict[str, Any], message: str) -> None:
-    document = {"format": "allocsolve/1", "kind": "placement", "tree": TREE, "busy": [], "size": 4}
-    with pytest.raises(FormatError, match=message):
-        parse_problem({**document, **changes}, "p.json")
 
 
 @pytest.mark.parametrize("levels", [16, 17])

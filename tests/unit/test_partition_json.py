@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from json_tools import faults_of, problem_faults, saved
+from json_tools import faults_of, saved
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.instances import (
@@ -22,8 +22,6 @@ from allocsolve.model import EvolutionProblem, Mesh, Partition, PartitionProblem
 if TYPE_CHECKING:
     from pathlib import Path
 
-MINIMAL: dict[str, Any] = {"format": "allocsolve/1", "kind": "partition", "size": 4, "busy": [5, 1]}
-MINIMAL["topology"] = {"shape": [4, 3]}
 PROBLEM = PartitionProblem.of(Mesh((4, 3)), busy=[1, 5], size=4)
 SOLUTION: dict[str, Any] = {
     "format": "allocsolve/1",
@@ -31,39 +29,6 @@ SOLUTION: dict[str, Any] = {
     "problem": digest(PROBLEM),
     "nodes": [7, 3, 2, 6],
 }
-
-
-# --- problems ------------------------------------------------------------------------------------------
-
-
-BOTH = {"wrap": [False, True], "complete": [True, True]}
-FAULTY_PROBLEMS: list[tuple[dict[str, Any], str]] = [
-    ({"topology": {"shape": []}}, "topology: shape has 0 axes, not 1 to 32"),
-    (
-        {"topology": {"shape": [4096, 8192]}},
-        "topology: shape [4096, 8192] has 33554432 nodes, more than 2^24",
-    ),
-    ({"topology": {"shape": [4, 3], "wrap": [True]}}, "topology.wrap: 1 entries for the 2 axes of the shape"),
-    ({"topology": {"shape": [4, 3], "wrap": []}}, "topology.wrap: 0 entries for the 2 axes of the shape"),
-    (
-        {"topology": {"shape": [4, 3], **BOTH}},
-        "topology: axis 1 is a ring by wrap and complete: it is one of them at most",
-    ),
-    ({"box": [4]}, "box: box has 1 sides for the 2 axes of shape [4, 3]"),
-    ({"size": 5, "box": [5, 1]}, "box: box [5, 1]: side 5 along axis 0 is not in 1..4"),
-    ({"size": 5, "box": [2, 2]}, "box: box [2, 2] has 4 nodes, but size is 5"),
-    ({"busy": [12, 5]}, "busy[0]: node 12 is above the last node 11"),
-    ({"busy": [5, 1, 5]}, "busy[2]: 5 is also busy[0]"),
-    ({"busy": [*range(12)], "size": 1}, "busy: all 12 nodes are busy"),
-    ({"size": 11}, "size: value 11 is above the number of free nodes 10"),
-]
-
-
-@pytest.mark.parametrize(("changes", "fault"), FAULTY_PROBLEMS)
-def test_a_faulty_problem_is_refused_with_place_and_value(
-    tmp_path: Path, changes: dict[str, Any], fault: str
-) -> None:
-    assert problem_faults(tmp_path, {**MINIMAL, **changes}) == (fault,)
 
 
 # --- solutions -----------------------------------------------------------------------------------------
