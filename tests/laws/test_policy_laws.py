@@ -6,6 +6,7 @@ import dataclasses
 import random
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from naive_malleable import naive_malleable, pieces_of
@@ -26,7 +27,7 @@ from tiers import draws, examples
 
 from allocsolve.heuristics import SlurmBackfill
 from allocsolve.heuristics.workload._kernels_queue import RESERVING
-from allocsolve.heuristics.workload.conservative import COMPRESSIONS, Conservative
+from allocsolve.heuristics.workload.conservative import COMPRESSIONS, Conservative, conservative_plan
 from allocsolve.heuristics.workload.policies import (
     EASY_PRESETS,
     QUEUE_ORDERS,
@@ -37,7 +38,7 @@ from allocsolve.heuristics.workload.policies import (
     run_queue,
 )
 from allocsolve.judge import workload_breaches, workload_violations
-from allocsolve.model import Job, WorkloadProblem
+from allocsolve.model import ClosedWindow, Job, Jobs, WorkloadProblem
 from allocsolve.simulation import EngineRules, Reason, Simulation, run_policy
 
 if TYPE_CHECKING:
@@ -192,8 +193,47 @@ def test_reservations_for_all_are_conservative_backfilling_planned_anew(
     packed, asked = problem.jobs.packed, problem.jobs.requirements
     overtakes = len(asked.boost) or len(asked.eligible)  # who comes late to a place before others
     if not overtakes and not (packed.runtime > packed.estimate).any():
-        schedule = Easy(reservations=many).simulated(problem).schedule
-        assert schedule == Conservative("replan").simulated(problem).schedule
+        starts = Easy(reservations=many).simulated(problem).schedule.first_starts
+        assert starts.tolist() == conservative_plan(problem, "replan").starts.tolist()
+
+
+def _queues(rng: np.random.Generator, *, plain: bool) -> WorkloadProblem:
+    """Return 60 jobs that wait for each other, and of which most end before their limits."""
+    many = 60
+    nodes, runtime = rng.integers(1, 9, many), rng.integers(1, 30, many)
+    kinds = rng.choice([1, 1.25, 3], many, p=[0.2, 0.4, 0.4])
+    jobs = Jobs(rng.integers(0, 200, many), nodes, runtime, runtime * kinds)
+    if plain:
+        return WorkloadProblem(10, jobs)
+    extra: list[dict[str, Any]] = [{"needs": {"gpus": int(rng.integers(0, 3))}} for _ in range(many)]
+    if rng.random() < 0.5:  # who comes late, or with a head start, may stand before those that wait
+        for more in extra:
+            more |= {"boost": int(rng.choice([0, 0, 5, 90])), "eligible": int(rng.choice([0, 0, 150]))}
+    rows = [dataclasses.replace(job, **more) for job, more in zip(jobs, extra, strict=True)]
+    closed = [ClosedWindow(40, 90, {"nodes": int(rng.integers(1, 11))}), ClosedWindow(150, 170)]
+    return WorkloadProblem(10, rows, resources={"gpus": 4}, closed=closed)
+
+
+@given(seed=st.integers(0, 2**32), plain=st.booleans(), many=st.sampled_from([1, 2, 7, "all"]))
+def test_a_plan_that_is_kept_is_one_made_anew(seed: int, plain: bool, many: Any) -> None:
+    """With a limit that no scan meets, plans are made anew in each call."""
+    problem = _queues(np.random.default_rng(seed), plain=plain)
+    policy = Easy(reservations=many).queue_policy
+    kept = dataclasses.replace(policy, rule=policy.rule._replace(kind=RESERVING))
+    anew = dataclasses.replace(kept, rule=kept.rule._replace(scan_limit=len(problem.jobs)))
+    assert seen(run_queue(problem, kept, policy.rules)) == seen(run_queue(problem, anew, policy.rules))
+
+
+@given(seed=st.integers(0, 2**32), plain=st.booleans())
+def test_jobs_that_are_planned_only_for_who_starts_now_start_as_all_were_promised(
+    seed: int, plain: bool
+) -> None:
+    """Where most jobs end early, `replan` looks no further than to the last job that may start."""
+    problem = _queues(np.random.default_rng(seed), plain=plain)
+    plan, made = conservative_plan(problem, "replan"), Conservative("replan").simulated(problem)
+    assert made.schedule.first_starts.tolist() == plan.starts.tolist()
+    for column in ("started", "reasons", "blocked"):
+        assert getattr(made.log, column).tolist() == getattr(plan.log, column).tolist()
 
 
 @given(RANDOM)
