@@ -443,7 +443,7 @@ def test_a_damaged_archive_is_refused(tmp_path: Path, content: bytes, reason: st
     path.write_bytes(content)
     with pytest.raises(FormatError) as caught:
         read_swf_log(path)
-    assert str(caught.value).startswith(f"{path}: cannot be read_swf: {reason}")
+    assert str(caught.value).startswith(f"{path}: cannot be read: {reason}")
     assert len(str(caught.value).splitlines()) == 1
 
 
