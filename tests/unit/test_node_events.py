@@ -13,7 +13,7 @@ from fuzz_changes import WORDS, spoilt_words, with_changed_bytes
 from hypothesis import given, strategies as st
 from offenders import all_offenders
 
-from allocsolve.errors import AllocsolveError, FormatError, InvalidOption
+from allocsolve.errors import AllocsolveError, InvalidOption
 from allocsolve.instances import (
     NodeEvent,
     NodeEvents,
@@ -192,36 +192,6 @@ def test_jobs_that_ran_while_closed_are_counted(data: st.DataObject) -> None:
     assert ran_while_closed(problem, schedule) == len(met)
 
 
-FAULTS = {
-    "": "is empty",
-    "\n \n": "is empty",
-    "n01 down\n": "names no columns; print it with sacctmgr",
-    "JobID|Submit\n1|2\n": "no column nodename, timestart, timeend, state",
-    HEAD.replace("State|", "") + "\n": "no column state",
-    parsable("snow|n1|x|Unknown|DOWN|a|b|"): "line 2: TimeStart 'x' is no time that is read",
-    parsable("snow|n1|Unknown|Unknown|DOWN|a|b|"): "line 2: TimeStart 'Unknown' is no time",
-    parsable("snow|n1|2024-03-04T08:00:00|y|DOWN|a|b|"): "line 2: TimeEnd 'y'",
-    parsable("snow|n1|2024-03-04T08:00:00|2024-03-03T08:00:00|DOWN|a|b|"): "is before TimeStart",
-    parsable("snow|n[1|2024-03-04T08:00:00|Unknown|DOWN|a|b|"): "opening bracket that is not closed",
-    parsable("snow|n1+|2024-03-04T08:00:00|Unknown|DOWN|a|b|"): "'n1+' is cut off: print it with",
-    parsable("snow|n1|2024-03-04T08:00:00|Unknown|5|a|b|"): "the state '5' is none",
-    parsable("snow|n1|2024-03-04T08:00:00|Unknown|MIXED+|a|b|"): "'MIXED+' is cut off",
-    parsable("snow|n1|2024-03-04T08:00:00|Unknown|DOWN|a|b|cpu=x"): "'x' is no number",
-    parsable("snow|n1|2024-03-04T08:00:00|Unknown|DOWN|a|b|cpu=4,gres/g+"): "is cut off",
-    parsable("snow|n1|2024-03-04T08:00:00|Unknown|DOWN|a"): "line 2: 6 cells for 8 columns",
-}
-
-
-def test_faults_are_told(tmp_path: Path) -> None:
-    with all_offenders() as check:
-        for text, said in FAULTS.items():
-            with check(text):
-                with pytest.raises(FormatError) as caught:
-                    read(tmp_path, text)
-                assert said in str(caught.value)
-                assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize("layout", ["parsable", "fixed"])
 def test_broken_files_give_one_line(layout: str, tmp_path: Path) -> None:
     """Bytes changed at random, 120 files: read or refused in one line."""
@@ -295,23 +265,6 @@ def test_reservations_are_events(tmp_path: Path) -> None:
     assert read_node_events(path) == NodeEvents(str(path), (), 0)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("StartTime=2024-03-04T09:00:00", "", "line 1: a reservation without StartTime"),
-        ("EndTime=2024-03-04T20:00:00", "EndTime=soon", "line 6: TimeEnd 'soon'"),
-        ("2024-03-04T10:00:00", "2024-03-04T08:00:00", "line 1: TimeEnd .* is before TimeStart"),
-        ("n[01-02]", "n[01-02", "line 1: "),
-        ("ReservationName=cfd", "Name=cfd", "line 1: StartTime stands there twice"),
-    ],
-)
-def test_broken_reservations(old: str, new: str, said: str, tmp_path: Path) -> None:
-    path = tmp_path / "reservations"
-    path.write_text(RESERVATIONS.replace(old, new))
-    with pytest.raises(FormatError, match=said):
-        read_node_events(path)
-
-
 # --- Windows ------------------------------------------------------------------------------------------
 
 #: 2022-11-08 00:00 UTC.
@@ -371,45 +324,6 @@ def test_start_and_duration_are_start_and_end(
     )
     assert window == ClosedWindow(start, start + seconds, amounts)
     assert window == closed_window(f"{start + zero}/{start + zero + seconds}{behind}", origin)
-
-
-BAD_WINDOWS = {
-    "": "is no window such as",
-    "+8h": "is no window such as",
-    "8h": "is no window such as",
-    "100+": "is no duration such as 8h",
-    "100+8": "is no duration such as 8h",
-    "100+8y": "units are s, m, min, h, d, w",
-    "100+0h": "is not above 0",
-    "100+-8h": "is no duration",
-    "100+" + 20 * "999999999w": "not above 0 and at most 2^53 s",
-    "100/50": "ends before it begins",
-    "100/": "'' is no time",
-    "/": "'' is no time",
-    "x/50": "'x' is no time that is read",
-    "unknown+8h": "'unknown' is no time",
-    "2022-11-08T08:00+8h": "nothing tells on which date the log begins",
-    "100+8h,50": "'50' is no amount such as nodes=50",
-    "100+8h,nodes": "is no amount",
-    "100+8h,nodes=": "is no amount",
-    "100+8h,=5": "is no amount",
-    "100+8h,nodes=0": "nodes 0 is not in 1..2^53",
-    "100+8h,nodes=-5": "is no amount",
-    "100+8h,nodes=5,nodes=6": "nodes stands there twice",
-    "100+8h,nodes=٣": "is no amount",
-    "1_0+8h": "is no time that is read",
-    "100+8h,": "is no amount",
-}
-
-
-def test_faults_are_told_of_windows() -> None:
-    with all_offenders() as check:
-        for text, said in BAD_WINDOWS.items():
-            with check(text):
-                with pytest.raises(InvalidOption) as caught:
-                    closed_window(text)
-                assert said in str(caught.value)
-                assert "\n" not in str(caught.value)
 
 
 def test_a_window_before_the_log_is_none() -> None:
