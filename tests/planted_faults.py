@@ -30,11 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-#: Where solvers, the judge and the engine are.
 ROOMS: Final = ("bounds", "exact", "heuristics", "judge", "simulation")
 _TESTS: Final = ("tests/laws", "tests/unit", "tests/conformance")
 _OTHERS: Final = {"<": "<=", ">": ">=", "==": "!=", "+": "-", "*": "//", "and": "or", "min": "max"}
-#: What a fault makes of an operator or a function.
 _OTHER: Final = _OTHERS | {after: before for before, after in _OTHERS.items()}
 #: Most seconds of CPU of a test file without a fault, and with one: times as many, and some more.
 _MOST_S, _SLACK, _SPARE_S = 10.0, 3, 5
