@@ -142,7 +142,7 @@ def test_both_drivers_equal_the_twin_on_a_thousand_problems() -> None:
         check(problem, draw_policy(rng, problem), coalesce=rng.random() < 0.7)
 
 
-@settings(max_examples=examples(1000), deadline=None)
+@settings(max_examples=examples(3000), deadline=None)
 @given(problem=limited_problems(moldable=True), rng=RANDOM)
 def test_on_machines_they_are_the_twin(problem: WorkloadProblem, rng: random.Random) -> None:
     check(problem, draw_policy(rng, problem))
