@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from naive_date_tree import problem_of
 from tiers import examples
 
-from allocsolve.bounds.workload.date_dual import DateDual, part_near, settled
+from allocsolve.bounds.workload.date_dual import DateDual, part_near, plain_rooms, settled
 from allocsolve.bounds.workload.job_price_dual import JobWindows, climb
 from allocsolve.bounds.workload.job_prices import PricedWorkload
 
@@ -41,11 +41,10 @@ def dual_of(
     windows = JobWindows.empty(edges, first, np.full(count, slots - 1))
     windows = windows.with_prices(random.integers(0, 9, len(windows.prices)).astype(float))
     earliest, latest = windows_of(random, count)
-    known = settled(priced.jobs, priced.capacity, edges, earliest, latest)
+    rooms = plain_rooms(priced.jobs.nodes, priced.capacity, slots)
+    known = settled(priced.jobs, rooms, edges, earliest, latest)
     dual = (
-        None
-        if known is None
-        else DateDual(priced.jobs, priced.capacity, windows, known, np.zeros(len(windows.prices)))
+        None if known is None else DateDual(priced.jobs, rooms, windows, known, np.zeros(len(windows.prices)))
     )
     jobs: list[int] = []
     cuts: list[int] = []
@@ -125,10 +124,11 @@ def test_what_a_part_gains_the_whole_gains(first: int, second: int, begin: int, 
     dual, levels, _, (earliest, latest, priced) = dual_of(second, problem)
     if dual is None:
         return
-    known = settled(priced.jobs, priced.capacity, dual.windows.edges, earliest, latest)
+    rooms = plain_rooms(priced.jobs.nodes, priced.capacity, len(dual.windows.edges) - 1)
+    known = settled(priced.jobs, rooms, dual.windows.edges, earliest, latest)
     assert known is not None
     fixed = np.zeros(len(dual.windows.prices))
-    part = part_near(priced.jobs, priced.capacity, dual.windows, known, fixed, (begin, begin + length))
+    part = part_near(priced.jobs, rooms, dual.windows, known, fixed, (begin, begin + length))
     own = levels[part.entries]
     before = part.dual.exact(own)
     better, after = climb(part.dual, own, (3.0, 0.3), steps=20, stop=lambda: False, free=part.free)
