@@ -241,7 +241,7 @@ def test_jobs_without_weight_have_no_dates() -> None:
         assert min(leaf.bound for leaf in tree.root.leaves()) / 30 == pytest.approx(result.bound, rel=1e-4)
 
 
-def on_a_machine(count: int = 18, seed: int = 1) -> WorkloadProblem:
+def on_a_machine(count: int = 14, seed: int = 1) -> WorkloadProblem:
     """The log on a machine with GPUs that is closed for a while, and jobs that are eligible later."""
     packed, random = log(count, seed).packed, np.random.default_rng(seed)
     needs = [{"gpus": int(random.integers(1, 7))} if random.random() < 0.6 else None for _ in range(count)]
@@ -262,8 +262,6 @@ def test_trees_on_a_machine_with_resources_and_windows() -> None:
     assert result.certificate["units"] == {"gpus": 1}
     assert certified(problem, result) == result.bound
     assert before.bound < result.bound <= result.objective
-    again: Any = solver(problem, Budget(iterations=40))
-    assert (again.objective, again.certificate) == (result.objective, result.certificate)
     for other in (DateBranching, Prices):
         further: Any = other(start=result.answer, certificate=result.certificate)(
             problem, Budget(iterations=10)
