@@ -39,7 +39,7 @@ class Stretch:
     first_slot: int
 
 
-class _OnMachine(NamedTuple):
+class OnMachine(NamedTuple):
     """The jobs that count, and the machine on which they run."""
 
     jobs: DualJobs
@@ -53,7 +53,7 @@ class _OnMachine(NamedTuple):
     units: dict[str, Any]
 
     @classmethod
-    def of(cls, problem: WorkloadProblem, term: WorkloadTerm, edges: FloatArray) -> _OnMachine:
+    def of(cls, problem: WorkloadProblem, term: WorkloadTerm, edges: FloatArray) -> OnMachine:
         """Return the jobs of a problem, and what is there in the slots between edges."""
         if problem.is_plain:
             jobs, counted, divisor, capacity = PricedWorkload.of(problem, term)
@@ -89,7 +89,7 @@ class DateForest:
         kind = certificate["kind"]
         first = certificate if kind == "job-prices" else root_prices(problem, certificate)
         edges = np.array(first["edges"], dtype=np.float64)
-        self.jobs, self.counted, release, rooms, self._units = _OnMachine.of(problem, term, edges)
+        self.jobs, self.counted, release, rooms, self._units = OnMachine.of(problem, term, edges)
         self._unit = int(certificate["unit"])
         if kind == "date-trees" and not _all_count(certificate, self.counted):
             kind = "job-prices"
