@@ -239,19 +239,19 @@ def part_near(
     shift = int(np.searchsorted(edges, own.edges[0]))
     dates, spans = known
     some, offsets = entries_of(spans.offsets, touched)
-    slots = slice(shift, shift + len(own.edges) - 1)
+    within = slice(shift, shift + len(own.edges) - 1)
     there = Dates(
         dates.earliest[touched],
         dates.latest[touched],
         dates.begin[touched] - shift,
         dates.end[touched] - shift,
-        dates.left[slots].copy(),
+        dates.left[within].copy(),
         dates.full,
         dates.number,
     )
     dual = DateDual(
         jobs.of(touched),
-        Rooms(frozen(rooms.needs[touched]), frozen(rooms.room[slots].copy())),
+        Rooms(frozen(rooms.needs[touched]), frozen(rooms.room[within].copy())),
         own,
         Settled(there, Spans(offsets, spans.low[some], spans.high[some])),
         fixed[entries],
