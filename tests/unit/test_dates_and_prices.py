@@ -270,6 +270,13 @@ def test_trees_on_a_machine_with_resources_and_windows() -> None:
         assert further.bound >= result.bound
 
 
+def test_a_warm_up_on_a_machine_goes_through_a_tree() -> None:
+    problem = on_a_machine()
+    result: Any = DateBranching(params=FEW_ASCENTS).warm_up(problem, Budget(iterations=4))
+    assert result.certificate["kind"] == "date-tree"
+    assert certified(problem, result) == result.bound
+
+
 def test_trees_of_stretches_on_a_machine() -> None:
     problem = on_a_machine(36, 2)
     result: Any = SHORT_STRETCHES(problem, Budget(iterations=6))

@@ -174,8 +174,10 @@ class DateBranching(Options):
         result = Prices(self.objective)(problem, budget)
         if not _knows(result.certificate):
             return result
-        packed = problem.packed
-        ends = packed.submit.max() + np.cumsum(packed.runtime)
+        packed = problem.jobs.packed
+        begin = float(problem.jobs.requirements.release(packed.submit).max())
+        begin = max([begin, *(window.end for window in problem.closed)])
+        ends = begin + np.cumsum(packed.runtime)
         slow = WorkloadSchedule.of(problem, ends - packed.runtime)
         slow_result = replace(result, answer=slow, incumbents=())
         return self._branched(problem, slow_result, budget, budget.start())
