@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from allocsolve.exact.evolution._kernels_closure import ARC, PRICE_REASON, REASON, WASTE_REASON
-from allocsolve.exact.evolution._kernels_prices import PriceLimit, explain_prices, hold_prices
+from allocsolve.exact.evolution._kernels_idle import PriceLimit
+from allocsolve.exact.evolution._kernels_prices import explain_prices, hold_prices
 from allocsolve.exact.evolution._kernels_sum import (
     LIMIT,
     QUIET,
@@ -47,9 +48,7 @@ def explain_limit(e: Engine, limits: Limits, n: int, entry: int, value: int) -> 
     """Write premises from before `entry` that imply that its arc has `value`, for raises by a limit."""
     reason = e.trail[entry, REASON]
     if reason <= PRICE_REASON:
-        apps = len(limits.prices.apps)
-        window, app = (PRICE_REASON - reason) // apps, (PRICE_REASON - reason) % apps
-        return explain_prices(e, limits.prices, n, window, app, entry, value)
+        return explain_prices(e, limits.prices, n, PRICE_REASON - reason, entry, value)
     if reason == WASTE_REASON:
         # Arcs within an application have no holes, so the raise is the one that the budget implies.
         return explain_waste(e, limits.waste, entry, e.reverses[e.trail[entry, ARC]], 1 - value)

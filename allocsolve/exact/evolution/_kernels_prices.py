@@ -2,25 +2,40 @@
 
 Steps have prices per second, such that steps which are held at the same time pay at most so much together,
 the *most*; see `allocsolve.bounds.configuration_lp`. So in a *window*, a time that is not shorter than its
-length l, steps pay at most l times the most. The windows are those from the least release to the end of each
-step with a price, and from the start of each one to the horizon. A step that is held for h seconds, of which
-at most c lie outside of the window, is held within it for min(h - c, l) seconds. While that is too much to
-pay for, the window is longer than l.
+length l, steps pay at most l times the most. The windows are the time from the least release to the horizon,
+those from the least release to the end of each step with a price, and from the start of each one to the
+horizon. A step that is held for h seconds, of which at most c lie outside of the window, is held within it
+for min(h - c, l) seconds. What is lost is not paid either; see `_kernels_idle`. While all that is too much,
+the window is longer than l.
 
 The checker of learned clauses derives the same raises by itself, from the prices.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from allocsolve.exact.evolution._kernels_closure import (
+    ARC,
     CULPRIT,
-    NEW,
-    PREVIOUS,
+    OLD,
     TRAIL,
     before_hole,
     raise_arc,
+)
+from allocsolve.exact.evolution._kernels_idle import (
+    DELAY,
+    END,
+    END_DELAY,
+    PRICE,
+    START,
+    PriceLimit,
+    alone,
+    apart,
+    find_beside,
+    find_inside,
+    lost,
+    overlap,
 )
 from allocsolve.exact.evolution._kernels_offsets import Engine, arcs_of
 from allocsolve.exact.evolution._kernels_sum import CONFLICT, QUIET, RAISED, write_culprit
@@ -29,84 +44,14 @@ from allocsolve.kernels import inner_kernel
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
-#: Columns of `PriceLimit.windows`, and of `PriceLimit.steps`: a point and the seconds from it to the start,
-#: a point and the seconds from it to the end; of a step also its price.
-_START, _DELAY, _END, _END_DELAY, _PRICE = range(5)
-
-
-#: Steps with lower prices are not looked at alone: 0 all, 1 priced.
-LOWEST = int(__import__('os').environ.get('LOWEST','0'))
-
-
-class PriceLimit(NamedTuple):
-    """Steps with prices, and windows in which they have to be paid for."""
-
-    windows: IntArray
-    #: All steps, application by application.
-    steps: IntArray
-    apps: IntArray
-    partner_offsets: IntArray
-    partners: IntArray
-    #: The most that steps pay in a second; shape (1,).
-    most: IntArray
-    #: Work space: for how many seconds each step is held within a window; with partners; and marks.
-    inside: IntArray
-    beside: IntArray
-    kept: IntArray
-
-
-@inner_kernel
-def _value_before(e: Engine, arc: int, entry: int) -> int:
-    """Return the value that an arc had before an entry of the trail."""
-    at = e.latest[arc]
-    while at >= entry:
-        at = e.trail[at, PREVIOUS]
-    return int(e.trail[at, NEW] if at >= 0 else e.ground[arc])
-
-
-@inner_kernel
-def _longest(e: Engine, p: PriceLimit, n: int, step: int) -> int:
-    """Return how long a step is held at most, whatever is decided."""
-    s = p.steps
-    return s[step, _END_DELAY] - s[step, _DELAY] - e.ground[s[step, _END] * n + s[step, _START]]
-
-
-@inner_kernel
-def _overlap(e: Engine, p: PriceLimit, n: int, values: IntArray, one: int, two: int) -> int:
-    """Return for how many seconds two steps overlap at most, as ends and starts of the two allow."""
-    s = p.steps
-    most = s[one, _END_DELAY] - s[two, _DELAY] - values[s[one, _END] * n + s[two, _START]]
-    most = min(most, s[two, _END_DELAY] - s[one, _DELAY] - values[s[two, _END] * n + s[one, _START]])
-    return max(0, min(most, _longest(e, p, n, one), _longest(e, p, n, two)))
-
 
 @inner_kernel
 def _paid(p: PriceLimit, length: int) -> int:
     """Return what steps pay in a window of so many seconds."""
     paid = 0
     for step in range(len(p.steps)):
-        if p.steps[step, _PRICE] > 0:
-            paid += p.steps[step, _PRICE] * min(p.inside[step], length)
+        paid += p.steps[step, PRICE] * min(p.inside[step], length)
     return paid
-
-
-@inner_kernel
-def _unpaid(p: PriceLimit, length: int) -> tuple[int, int]:
-    """Return what cannot be paid in a window of so many seconds or more, and the application to blame."""
-    unpaid, most = 0, p.most[0]
-    best, best_app = 0, len(p.apps) - 1
-    for app in range(len(p.apps) - 1):
-        own = 0
-        for step in range(p.apps[app], p.apps[app + 1]):
-            price = p.steps[step, _PRICE]
-            alone = max(0, min(p.inside[step], length) - p.beside[step])
-            if price > 0:
-                unpaid += (most - price) * alone
-            else:
-                own += alone
-        if own > best:
-            best, best_app = own, app
-    return unpaid + most * best, best_app
 
 
 @inner_kernel
@@ -114,48 +59,34 @@ def hold_prices(e: Engine, p: PriceLimit, n: int, first_reason: int) -> int:
     """Raise what follows from the prices when all else is propagated; see the module.
 
     The reason of a raise by window w is `first_reason` - w. The results are those of `hold_sum`.
-    O(windows * steps), and what each raise costs.
+    O(windows * steps^2), and what each raise costs.
     """
-    values, state, inside = e.values, e.state, p.inside
+    values, state = e.values, e.state
     if 4 * state[TRAIL] > 3 * len(e.trail):
         return QUIET
     arcs = arcs_of(e)
     most = p.most[0]
     outcome = QUIET
-    for step in range(len(p.steps)):
-        beside = 1 << 30
-        if p.steps[step, _PRICE] < most and p.steps[step, _PRICE] >= LOWEST:
-            beside = 0
-            for at in range(p.partner_offsets[step], p.partner_offsets[step + 1]):
-                beside += _overlap(e, p, n, values, step, p.partners[at])
-        p.beside[step] = beside
+    find_beside(p, n, values, e.ground)
     for window in range(len(p.windows)):
-        start, end = p.windows[window, _START], p.windows[window, _END]
-        delay, end_delay = p.windows[window, _DELAY], p.windows[window, _END_DELAY]
+        start, end = p.windows[window, START], p.windows[window, END]
+        delay, end_delay = p.windows[window, DELAY], p.windows[window, END_DELAY]
         arc = start * n + end
         length = values[arc] + end_delay - delay
         if length < 1:
             continue
-        for step in range(len(p.steps)):
-            own_start, own_end = p.steps[step, _START], p.steps[step, _END]
-            own_delay, own_end_delay = p.steps[step, _DELAY], p.steps[step, _END_DELAY]
-            late = values[start * n + own_start] + own_delay - delay
-            early = values[own_end * n + end] + end_delay - own_end_delay
-            held = values[own_start * n + own_end] + own_end_delay - own_delay
-            inside[step] = max(0, held + min(0, late, early))
-        unpaid, app = _unpaid(p, length)
-        paid = unpaid + _paid(p, length)
-        if paid <= most * length:
+        find_inside(p, n, values, window)
+        paid = _paid(p, length)
+        unpaid = lost(p, n, values, length, most * length - paid + 1)
+        if paid + unpaid <= most * length:
             continue
         if start == end:
-            return write_culprit(e, explain_prices(e, p, n, window, app, state[TRAIL], 1))
-        while paid > most * length:
-            length = (paid + most - 1) // most
-            paid = unpaid + _paid(p, length)
+            return write_culprit(e, explain_prices(e, p, n, window, state[TRAIL], 1))
+        while paid + unpaid > most * length:
+            length = (paid + unpaid + most - 1) // most
+            paid = _paid(p, length)
         outcome = RAISED
-        if raise_arc(
-            arcs, n, arc, length + delay - end_delay, first_reason - window * len(p.apps) - app
-        ):
+        if raise_arc(arcs, n, arc, length + delay - end_delay, first_reason - window):
             state[CULPRIT] = -1
             return CONFLICT
     return outcome
@@ -175,138 +106,131 @@ def _premise(e: Engine, arc: int, value: int, count: int) -> int:
 
 
 @inner_kernel
-def _overlap_before(e: Engine, p: PriceLimit, n: int, one: int, two: int, entry: int) -> tuple[int, int]:
-    """Return the overlap before an entry, and whether by the ends (0: ground)."""
-    s = p.steps
-    a, b = s[one, _START], s[one, _END]
-    c, d = s[two, _START], s[two, _END]
-    da, db, dc, dd = s[one, _DELAY], s[one, _END_DELAY], s[two, _DELAY], s[two, _END_DELAY]
-    least = _overlap(e, p, n, e.ground, one, two)
-    arc = -1
-    other = max(0, -_value_before(e, b * n + c, entry) + db - dc)
-    if other < least:
-        least, arc = other, b * n + c
-    other = max(0, -_value_before(e, d * n + a, entry) + dd - da)
-    if other < least:
-        least, arc = other, d * n + a
-    return least, arc
+def _look_back(e: Engine, entry: int, before: IntArray) -> None:
+    """Write the values that all arcs had before an entry of the trail."""
+    for arc in range(len(before)):
+        before[arc] = e.values[arc]
+    for at in range(e.state[TRAIL] - 1, entry - 1, -1):
+        before[e.trail[at, ARC]] = e.trail[at, OLD]
 
 
 @inner_kernel
-def explain_prices(e: Engine, p: PriceLimit, n: int, window: int, app: int, entry: int, value: int) -> int:
+def explain_prices(e: Engine, p: PriceLimit, n: int, window: int, entry: int, value: int) -> int:
     """Write premises from before `entry` with which the arc of a window has `value`; return their number.
 
-    Steps that pay little are left out, as far as the surplus lasts; what is left of it shortens others.
-    O(steps^2).
+    Steps that lose or pay little are left out, as far as the surplus lasts; what is left of it lets others
+    overlap, and shortens them. O(trail entries behind + steps^2).
     """
-    start, end = p.windows[window, _START], p.windows[window, _END]
-    delay, end_delay = p.windows[window, _DELAY], p.windows[window, _END_DELAY]
-    steps, inside, beside, kept = p.steps, p.inside, p.beside, p.kept
+    steps, inside, chosen, before = p.steps, p.inside, p.chosen, p.before
+    arc = p.windows[window, START] * n + p.windows[window, END]
+    more = p.windows[window, END_DELAY] - p.windows[window, DELAY]
     most = p.most[0]
-    value = before_hole(e.hole_offsets, e.holes, start * n + end, value)
-    length = value + end_delay - delay - 1  # it cannot be so short
-    shortest = min(length, _value_before(e, start * n + end, entry) + end_delay - delay)
-    surplus = -most * length - 1
-    for own in range(len(p.apps) - 1):
-        for step in range(p.apps[own], p.apps[own + 1]):
-            kept[step] = 0
-            inside[step] = 0
-            price = steps[step, _PRICE]
-            if price == 0 and own != app:
-                continue
-            own_start, own_end = p.steps[step, _START], p.steps[step, _END]
-            late = _value_before(e, start * n + own_start, entry) + steps[step, _DELAY] - delay
-            early = _value_before(e, own_end * n + end, entry) + end_delay - steps[step, _END_DELAY]
-            held = _value_before(e, own_start * n + own_end, entry)
-            held += steps[step, _END_DELAY] - steps[step, _DELAY]
-            inside[step] = max(0, min(length, held + min(0, late, early)))
-            surplus += price * inside[step]
-            if price < most and price >= LOWEST:
-                beside[step] = 0
-                for at in range(p.partner_offsets[step], p.partner_offsets[step + 1]):
-                    beside[step] += _overlap_before(e, p, n, step, p.partners[at], entry)[0]
-                if min(inside[step], shortest) > beside[step]:
-                    kept[step] = 1
-                    surplus += (most - price) * (min(inside[step], shortest) - beside[step])
-                    if price == 0:
-                        inside[step] = min(inside[step], shortest)
-            if price == 0 and kept[step] == 0:
-                inside[step] = 0
+    _look_back(e, entry, before)
+    find_beside(p, n, before, e.ground)
+    find_inside(p, n, before, window)
+    # It cannot be so short. What is lost is lost in a window of the length before, or longer.
+    length = before_hole(e.hole_offsets, e.holes, arc, value) + more - 1
+    shortest = min(length, before[arc] + more)
+    surplus = lost(p, n, before, shortest, 0) + _paid(p, length) - most * length - 1
     if surplus < 0:
         raise AssertionError("the explanation of a window does not hold")
-    # What is alone for a short time is left out first.
     while True:
         least, pays = -1, surplus + 1
         for step in range(len(steps)):
-            if kept[step] == 1:
-                pay = (most - steps[step, _PRICE]) * (min(inside[step], shortest) - beside[step])
-                if pay < pays:
-                    least, pays = step, pay
+            loses = (most - steps[step, PRICE]) * alone(p, step, shortest)
+            if chosen[step] == 1 and loses < pays:
+                least, pays = step, loses
         if least < 0:
             break
         surplus -= pays
-        kept[least] = 0
-        if steps[least, _PRICE] == 0:
-            inside[least] = 0
+        chosen[least] = 0
+    for step in range(len(steps)):
+        if steps[step, PRICE] == 0:
+            inside[step] = min(inside[step], shortest) if chosen[step] else 0
     while True:
         least, pays = -1, surplus + 1
         for step in range(len(steps)):
-            pay = inside[step] * steps[step, _PRICE]
-            if inside[step] > 0 and kept[step] == 0 and pay < pays:
-                least, pays = step, pay
+            price = steps[step, PRICE] * min(inside[step], length)
+            if inside[step] > 0 and chosen[step] == 0 and price < pays:
+                least, pays = step, price
         if least < 0:
             break
         surplus -= pays
         inside[least] = 0
     needed = 1
     for step in range(len(steps)):
-        if kept[step] == 1:
+        if chosen[step]:
             needed = max(needed, min(inside[step], shortest))
-    count = _premise(e, start * n + end, needed + delay - end_delay, 0)
-    for step in range(len(steps)):
-        if kept[step] == 0:
-            continue
-        own_start, own_end = steps[step, _START], steps[step, _END]
-        price = most - steps[step, _PRICE]
-        for at in range(p.partner_offsets[step], p.partner_offsets[step + 1]):
-            other = p.partners[at]
-            overlap, arc = _overlap_before(e, p, n, step, other, entry)
-            if arc < 0:
-                continue
-            more = _overlap(e, p, n, e.ground, step, other) - overlap
-            if price * more <= surplus:
-                surplus -= price * more
-                continue
-            if arc == own_end * n + steps[other, _START]:
-                least = steps[step, _END_DELAY] - steps[other, _DELAY] - overlap
-            else:
-                least = steps[other, _END_DELAY] - steps[step, _DELAY] - overlap
-            count = _premise(e, arc, least, count)
+    count = _premise(e, arc, needed - more, 0)
+    count, surplus = _explain_alone(e, p, n, surplus, count)
     for step in range(len(steps)):
         if inside[step] == 0:
             continue
-        price = most if kept[step] else steps[step, _PRICE]
-        less = min(surplus // price, inside[step] - 1)
-        surplus -= less * price
-        count = _explain_step(e, p, n, window, step, entry, inside[step] - less, count)
+        seconds = min(inside[step], length)
+        pays = most if chosen[step] else steps[step, PRICE]
+        less = min(surplus // pays, seconds - 1)
+        surplus -= less * pays
+        count = _explain_step(e, p, n, window, step, seconds - less, count)
     return count
 
 
 @inner_kernel
-def _explain_step(
-    e: Engine, p: PriceLimit, n: int, window: int, step: int, entry: int, seconds: int, count: int
-) -> int:
+def _explain_alone(e: Engine, p: PriceLimit, n: int, surplus: int, count: int) -> tuple[int, int]:
+    """Write premises with which the chosen steps are alone; return their number and the surplus left.
+
+    Where the surplus lasts, a step with a price may overlap with them for longer.
+    """
+    steps, before, ground = p.steps, p.before, e.ground
+    last = -1
+    for at in range(_count_free(p)):
+        step = p.order[at]
+        if p.chosen[step] == 0:
+            continue
+        if last >= 0:
+            arc = steps[last, END] * n + steps[step, START]
+            count = _premise(e, arc, steps[last, END_DELAY] - steps[step, DELAY], count)
+        last = step
+    for step in range(len(steps)):
+        if p.chosen[step] == 0:
+            continue
+        loses = p.most[0] - steps[step, PRICE]
+        for at in range(p.partner_offsets[step], p.partner_offsets[step + 1]):
+            other = p.partners[at]
+            seconds = overlap(p, n, before, ground, step, other)
+            more = overlap(p, n, ground, ground, step, other) - seconds
+            if loses * more <= surplus:
+                surplus -= loses * more
+                continue
+            one, two = step, other
+            if apart(p, n, before, other, step) > apart(p, n, before, step, other):
+                one, two = other, step
+            arc = steps[one, END] * n + steps[two, START]
+            count = _premise(e, arc, steps[one, END_DELAY] - steps[two, DELAY] - seconds, count)
+    return count, surplus
+
+
+@inner_kernel
+def _count_free(p: PriceLimit) -> int:
+    """Return the number of steps without a price."""
+    count = 0
+    for step in range(len(p.steps)):
+        count += p.steps[step, PRICE] == 0
+    return count
+
+
+@inner_kernel
+def _explain_step(e: Engine, p: PriceLimit, n: int, window: int, step: int, seconds: int, count: int) -> int:
     """Write premises with which a step is held for so many seconds within a window; return their number.
 
     What is needed of its start and its end is as little as its duration allows.
     """
-    start, end = p.windows[window, _START], p.windows[window, _END]
-    delay, end_delay = p.windows[window, _DELAY], p.windows[window, _END_DELAY]
-    own_start, own_end = p.steps[step, _START], p.steps[step, _END]
-    own_delay, own_end_delay = p.steps[step, _DELAY], p.steps[step, _END_DELAY]
+    start, end = p.windows[window, START], p.windows[window, END]
+    delay, end_delay = p.windows[window, DELAY], p.windows[window, END_DELAY]
+    own_start, own_end = p.steps[step, START], p.steps[step, END]
+    own_delay, own_end_delay = p.steps[step, DELAY], p.steps[step, END_DELAY]
     held_arc, late_arc, early_arc = own_start * n + own_end, start * n + own_start, own_end * n + end
-    late = _value_before(e, late_arc, entry) + own_delay - delay
-    early = _value_before(e, early_arc, entry) + end_delay - own_end_delay
+    late = p.before[late_arc] + own_delay - delay
+    early = p.before[early_arc] + end_delay - own_end_delay
     # The least seconds of its hold with which both ends, as they are, leave enough inside.
     held = max(e.ground[held_arc] + own_end_delay - own_delay, seconds - min(0, late, early))
     count = _premise(e, held_arc, held + own_delay - own_end_delay, count)

@@ -30,13 +30,13 @@ from allocsolve.exact.evolution._kernels_closure import (
     WIDEST,
 )
 from allocsolve.exact.evolution._kernels_conflict import UNNEEDED
+from allocsolve.exact.evolution._kernels_idle import PriceLimit
 from allocsolve.exact.evolution._kernels_limits import Limits
 from allocsolve.exact.evolution._kernels_offset_search import add_fact, search
 from allocsolve.exact.evolution._kernels_offsets import Engine
-from allocsolve.exact.evolution._kernels_prices import PriceLimit
 from allocsolve.exact.evolution._kernels_sum import LIMIT, SumLimit
 from allocsolve.exact.evolution._kernels_waste import WasteLimit
-from allocsolve.exact.evolution._segments import Fact, segments_of
+from allocsolve.exact.evolution._segments import segments_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from allocsolve.exact.evolution._choices import Holes
     from allocsolve.exact.evolution._conflicts import Block
     from allocsolve.exact.evolution._proof_log import ProofLog
+    from allocsolve.exact.evolution._segments import Fact
     from allocsolve.model import Clock, EvolutionProblem, IntArray
 
-TAUT = 1
 #: Room for clauses, and for the facts in them.
 _ROOM_CLAUSES, _ROOM_FACTS = 60_000, 3_000_000
 #: Watches per clause. Two are in use; with buckets that double, at most 16 are taken after a clean-up.
@@ -115,7 +115,7 @@ class OffsetModel:
         given = self._segments.clauses
         facts = 2 * len(given) + sum(len(clause) for _, clause in covers)
         self._engine = self._empty(
-            holes, [clause for _, clause in pairs] + (self._tautologies() if TAUT else []), horizon, len(given) + len(covers), facts
+            holes, [clause for _, clause in pairs], horizon, len(given) + len(covers), facts
         )
         self._lean(seed, horizon)
         for number, clause in enumerate(given):
@@ -266,64 +266,41 @@ class OffsetModel:
         return max(-1, min(available - problem.area, 1 << 62))
 
     def _price_limit(self) -> PriceLimit:
-        """Return the steps with prices, and the windows of which they take their share."""
+        """Return the steps and prices, and the windows of which they take their share."""
         rows: list[tuple[int, int, int, int, int]] = []
-        nodes: list[int] = []
-        apps = [0]
+        owners: list[tuple[int, int]] = []
         if self._prices:
-            for times, prices, app in zip(
-                self._segments.times, self._prices.of_steps, self._problem.applications, strict=True
+            for app, (times, prices) in enumerate(
+                zip(self._segments.times, self._prices.of_steps, strict=True)
             ):
                 rows += [
-                    (*start, *end, price)
-                    for (start, end), price in zip(pairwise(times), prices, strict=True)
+                    (*start, *end, price) for (start, end), price in zip(pairwise(times), prices, strict=True)
                 ]
-                nodes += app.nodes
-                apps.append(len(rows))
-        owner = np.repeat(np.arange(len(apps) - 1), np.diff(apps))
+                owners += [(app, nodes) for nodes in self._problem.applications[app].nodes]
+        partners = [
+            [
+                other
+                for other, (app, nodes) in enumerate(owners)
+                if app != own_app and rows[other][4] and own_nodes + nodes <= self._problem.num_nodes
+            ]
+            for own_app, own_nodes in owners
+        ]
         origin, release = self._points - 1, min(self._problem.releases)
-        starts = sorted({row[:2] for row in rows if row[4]})
-        ends = sorted({row[2:4] for row in rows if row[4]})
+        priced = [row for row in rows if row[4]]
+        starts, ends = sorted({row[:2] for row in priced}), sorted({row[2:4] for row in priced})
         windows = [(origin, release, origin, self._time)]
         windows += [(origin, release, *end) for end in ends]
         windows += [(*start, origin, self._time) for start in starts]
         most = self._prices.most if self._prices else 0
-        partners = [
-            [
-                j
-                for j, other in enumerate(rows)
-                if other[4] and owner[i] != owner[j] and nodes[i] + nodes[j] <= self._problem.num_nodes
-            ]
-            for i in range(len(rows))
-        ]
-        zeros = [np.zeros(len(rows), dtype=np.int64) for _ in range(3)]
         return PriceLimit(
-            np.array(windows, dtype=np.int64).reshape(-1, 4),
-            np.array(rows, dtype=np.int64).reshape(-1, 5),
-            np.array(apps),
+            np.array(windows if priced else [], dtype=np.int64).reshape(-1, 4),
+            np.array(rows if priced else [], dtype=np.int64).reshape(-1, 5),
             np.cumsum([0, *map(len, partners)]),
-            np.array([j for own in partners for j in own], dtype=np.int64),
+            np.array([other for own in partners for other in own], dtype=np.int64),
             np.array([most], dtype=np.int64),
-            *zeros,
+            np.zeros(self._points**2, dtype=np.int64),
+            *np.zeros((6, len(rows)), dtype=np.int64),
         )
-
-    def _tautologies(self) -> list[list[Fact]]:
-        """Return choices whether steps that pay less than the most, and may run together, do."""
-        if not self._prices:
-            return []
-        rows = [
-            (app, step, nodes, price)
-            for app, (profile, prices) in enumerate(zip(self._problem.applications, self._prices.of_steps))
-            for step, (nodes, price) in enumerate(zip(profile.nodes, prices))
-            if price > 0
-        ]
-        out = []
-        for a, i, n, _ in rows:
-            for b, j, m, _ in rows:
-                if a != b and n + m <= self._problem.num_nodes:
-                    fact = self._segments.ends_before((a, i), (b, j))
-                    out.append([fact, Fact(fact.after, fact.before, 1 - fact.seconds)])
-        return out
 
     def _number(self, cover: tuple[Block, ...]) -> int:
         """Return the number of the clause of a cover in the proof."""
