@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from allocsolve.exact.evolution._expansion import LATEST
 from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
@@ -74,15 +75,23 @@ def overlap(p: PriceLimit, n: int, values: IntArray, ground: IntArray, one: int,
 
 @inner_kernel
 def find_beside(p: PriceLimit, n: int, values: IntArray, ground: IntArray) -> None:
-    """Note for how many seconds each step is at most beside steps with a price; sort those without one."""
+    """Note for how many seconds each step is at most beside steps with a price; sort those without one.
+
+    Where this is as long as the step is held, it counts as never alone: raises may follow before the next
+    call.
+    """
     steps, order, count = p.steps, p.order, 0
     earliest = values[(n - 1) * n :]
     for step in range(len(steps)):
         if steps[step, PRICE] >= p.most[0]:
             continue
-        total = 0
+        total, held = 0, values[steps[step, START] * n + steps[step, END]]
+        held += steps[step, END_DELAY] - steps[step, DELAY]
         for at in range(p.partner_offsets[step], p.partner_offsets[step + 1]):
             total += overlap(p, n, values, ground, step, p.partners[at])
+            if total >= held:
+                total = LATEST
+                break
         p.beside[step] = total
         if steps[step, PRICE] == 0:
             start = earliest[steps[step, START]] + steps[step, DELAY]

@@ -292,6 +292,8 @@ class OffsetModel:
         windows += [(origin, release, *end) for end in ends]
         windows += [(*start, origin, self._time) for start in starts]
         most = self._prices.most if self._prices else 0
+        if (len(rows) + 2) * most * LATEST >= 1 << 62:
+            priced = []  # sums of what is paid or lost might not fit 64 bits
         return PriceLimit(
             np.array(windows if priced else [], dtype=np.int64).reshape(-1, 4),
             np.array(rows if priced else [], dtype=np.int64).reshape(-1, 5),
