@@ -269,7 +269,8 @@ class _Checker:
             for app, profile in enumerate(self.problem.applications)
             for step, (_, nodes) in enumerate(profile.steps)
         ]
-        alone, unpaid = {}, 0
+        alone: dict[Any, int] = {}
+        unpaid = 0
         for own, (start, end, app, nodes, price) in zip(inside, steps, strict=True):
             seconds = own
             for begin, stop, other, more, other_price in steps:
@@ -282,17 +283,18 @@ class _Checker:
             elif seconds > 0:
                 alone[start, end] = seconds
 
-        def longest(after: tuple[int, int] | None) -> int:
+        def longest(after: tuple[int, int] | None, left: dict[Any, int]) -> int:
+            """Return the most seconds of steps that follow each other, of those that are left."""
             return max(
                 (
-                    seconds + longest(end)
-                    for (start, end), seconds in alone.items()
-                    if after is None or self.apart(values, after, start) >= 0
+                    seconds + longest(step[1], {other: left[other] for other in left if other != step})
+                    for step, seconds in left.items()
+                    if after is None or self.apart(values, after, step[0]) >= 0
                 ),
                 default=0,
             )
 
-        return unpaid + self.most * longest(None)
+        return unpaid + self.most * longest(None, alone)
 
     def apart(self, values: Values, first: tuple[int, int], second: tuple[int, int]) -> int:
         """Return the least seconds from a moment to another one; each is some seconds after a point."""
