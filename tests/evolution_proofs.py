@@ -137,6 +137,17 @@ def refuted_horizon(problem: EvolutionProblem, items: list[Item], prices: Prices
     return None
 
 
+def implied(problem: EvolutionProblem, items: list[Item], prices: Prices | None = None) -> Values | None:
+    """Return the differences that follow from items without any assumption; None for a contradiction."""
+    checker = _Checker(problem, prices)
+    for item in items:
+        try:
+            assert checker.take(*item)
+        except _Contradiction:
+            return None
+    return checker.ground
+
+
 class _Checker:
     """What a proof has shown so far."""
 

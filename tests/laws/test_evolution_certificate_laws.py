@@ -18,6 +18,7 @@ from evolution_proofs import (
     SIZE,
     Prices,
     certificate_of,
+    implied,
     items_of,
     refutation,
     refuted_horizon,
@@ -28,6 +29,7 @@ from strategies import evolution_problems
 from tiers import examples
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
+from allocsolve.bounds import step_prices
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import EvolutionConflictSearch, EvolutionCpSat
 from allocsolve.exact.evolution._kernels_offset_search import NO_ANSWER
@@ -81,6 +83,47 @@ def test_every_refutation_is_confirmed_by_the_judge_and_by_its_twin(
     certificate = refutation(problem, int(least) - 1, slices, prices)
     assert bound_of(problem, certificate) == least
     assert refuted_horizon(problem, items_of(certificate), certificate.get("prices")) == least - 1
+
+
+@settings(max_examples=examples(200))
+@given(priced_problems, st.integers(-3, 3))
+def test_the_search_derives_what_its_slow_twin_derives(
+    priced: tuple[EvolutionProblem, Prices | None], more: int
+) -> None:
+    """Without any decision, from covers, the budget, and prices with all that steps lose."""
+    problem, rows = priced
+    (least,) = optimum(problem, MAKESPAN)
+    prices = None if rows is None else step_prices(problem, rows)
+    log, time = ProofLog(SIZE), max(1, int(least) + more)
+    model = OffsetModel(problem, time, Budget().start(), seed=0, log=log, prices=prices)
+    before, is_refuted = None, model.contradiction
+    while not is_refuted:  # what a slice implies is ground of the next one, until nothing follows any more
+        is_refuted = model.search(0) == NO_ANSWER
+        values = model.lemmas(time, 0).ground
+        if before is not None and (values == before).all():
+            break
+        before = values
+    certificate = model.certificate(time)
+    assert certificate is not None
+    slow = implied(problem, items_of(certificate), certificate.get("prices"))
+    assert (slow is None) == is_refuted
+    if slow is not None:
+        n = model.points
+        expected = [slow[i, j] if i != j else 0 for i in range(n) for j in range(n)]
+        assert values.tolist() == expected
+
+
+@pytest.mark.parametrize(("valley", "least"), [(4, 9), (5, 11)])
+def test_what_nothing_with_a_price_fits_beside_is_lost(valley: int, least: int) -> None:
+    """Steps on six of ten nodes pay for 9 s; beside a valley of 2 s on five nodes none of them fits."""
+    first = EvolutionProfile(((2, 6), (2, valley), (3, 6)))
+    other = EvolutionProfile(((2, 6),))
+    problem = EvolutionProblem(10, (first, other, other), expand_limit=math.inf)
+    assert optimum(problem, MAKESPAN) == (least,)
+    prices = step_prices(problem, [[1, 0, 1], [1], [1]])
+    for time in (least - 1, least):
+        model = OffsetModel(problem, time, Budget().start(), seed=0, prices=prices)
+        assert (model.search(0) == NO_ANSWER) == (time < least)
 
 
 @settings(max_examples=examples(100))
