@@ -55,10 +55,15 @@ problems = rigid_problems | elastic_problems
 
 
 def with_prices(problem: EvolutionProblem) -> st.SearchStrategy[tuple[EvolutionProblem, Prices | None]]:
-    """Return a problem with prices of its steps, or without."""
+    """Return a problem with prices of its steps, any or those of wide steps alone, or without."""
     sizes = [len(app.steps) for app in problem.applications]
     rows = st.tuples(*(st.lists(st.integers(0, 3), min_size=size, max_size=size) for size in sizes))
-    return st.tuples(st.just(problem), st.none() | rows.map(list))
+    return st.tuples(st.just(problem), st.none() | rows.map(list) | st.just(of_wide_steps(problem)))
+
+
+def of_wide_steps(problem: EvolutionProblem) -> Prices:
+    """Return prices of which one is paid at a time: of steps on more than half of the nodes."""
+    return [[int(2 * n > problem.num_nodes) for _, n in app.steps] for app in problem.applications]
 
 
 priced_problems = problems.flatmap(with_prices)
