@@ -105,7 +105,7 @@ def find_beside(p: PriceLimit, n: int, values: IntArray, ground: IntArray) -> No
 
 @inner_kernel
 def find_inside(p: PriceLimit, n: int, values: IntArray, window: int) -> None:
-    """Note for how many seconds each step is held within a window, unless that is shorter."""
+    """Note for how many seconds each step is held within a window at least."""
     windows, steps = p.windows, p.steps
     start, end = windows[window, START], windows[window, END]
     for step in range(len(steps)):
@@ -117,23 +117,23 @@ def find_inside(p: PriceLimit, n: int, values: IntArray, window: int) -> None:
 
 
 @inner_kernel
-def alone(p: PriceLimit, step: int, length: int) -> int:
-    """Return for how many seconds a step is alone at least in a window of this length or more."""
+def alone(p: PriceLimit, step: int) -> int:
+    """Return for how many seconds a step is alone at least in the window."""
     if p.steps[step, PRICE] >= p.most[0]:
         return 0
-    return max(0, min(p.inside[step], length) - p.beside[step])
+    return max(0, p.inside[step] - p.beside[step])
 
 
 @inner_kernel
-def lost(p: PriceLimit, n: int, values: IntArray, length: int, enough: int) -> int:
-    """Return what is lost at least in a window of this length or more, and choose the steps that lose it.
+def lost(p: PriceLimit, n: int, values: IntArray, enough: int) -> int:
+    """Return what is lost at least in the window, and choose the steps that lose it.
 
     The chain is looked for only if all steps without a price together lose `enough`. O(steps^2).
     """
     steps, chosen, most = p.steps, p.chosen, p.most[0]
     total = together = count = 0
     for step in range(len(steps)):
-        price, seconds = steps[step, PRICE], alone(p, step, length)
+        price, seconds = steps[step, PRICE], alone(p, step)
         chosen[step] = price > 0 and seconds > 0
         if price > 0:
             total += (most - price) * seconds
@@ -145,7 +145,7 @@ def lost(p: PriceLimit, n: int, values: IntArray, length: int, enough: int) -> i
     best = -1
     for at in range(count):
         step = p.order[at]
-        seconds = alone(p, step, length)
+        seconds = alone(p, step)
         p.chain[at], p.previous[at] = 0, -1
         if seconds == 0:
             continue

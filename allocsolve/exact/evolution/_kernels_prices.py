@@ -4,9 +4,9 @@ Steps have prices per second, such that steps which are held at the same time pa
 the *most*; see `allocsolve.bounds.configuration_lp`. So in a *window*, a time that is not shorter than its
 length l, steps pay at most l times the most. The windows are the time from the least release to the horizon,
 those from the least release to the end of each step with a price, and from the start of each one to the
-horizon. A step that is held for h seconds, of which at most c lie outside of the window, is held within it
-for min(h - c, l) seconds. What is lost is not paid either; see `_kernels_idle`. While all that is too much,
-the window is longer than l.
+horizon. A step that is held for h seconds, of which at most c lie behind that end, or before that start, is
+held within it for h - c seconds. In a shorter time it is held for no longer than that. What is lost is not
+paid either; see `_kernels_idle`. While all that is too much, the window is longer than l.
 
 The checker of learned clauses derives the same raises by itself, from the prices.
 """
@@ -77,7 +77,7 @@ def hold_prices(e: Engine, p: PriceLimit, n: int, first_reason: int) -> int:
             continue
         find_inside(p, n, values, window)
         paid = _paid(p, length)
-        unpaid = lost(p, n, values, length, most * length - paid + 1)
+        unpaid = lost(p, n, values, most * length - paid + 1)
         if paid + unpaid <= most * length:
             continue
         if start == end:
@@ -128,16 +128,14 @@ def explain_prices(e: Engine, p: PriceLimit, n: int, window: int, entry: int, va
     _look_back(e, entry, before)
     find_beside(p, n, before, e.ground)
     find_inside(p, n, before, window)
-    # It cannot be so short. What is lost is lost in a window of the length before, or longer.
-    length = before_hole(e.hole_offsets, e.holes, arc, value) + more - 1
-    shortest = min(length, before[arc] + more)
-    surplus = lost(p, n, before, shortest, 0) + _paid(p, length) - most * length - 1
+    length = before_hole(e.hole_offsets, e.holes, arc, value) + more - 1  # it cannot be so short
+    surplus = lost(p, n, before, 0) + _paid(p, length) - most * length - 1
     if surplus < 0:
         raise AssertionError("the explanation of a window does not hold")
     while True:
         least, pays = -1, surplus + 1
         for step in range(len(steps)):
-            loses = (most - steps[step, PRICE]) * alone(p, step, shortest)
+            loses = (most - steps[step, PRICE]) * alone(p, step)
             if chosen[step] == 1 and loses < pays:
                 least, pays = step, loses
         if least < 0:
@@ -145,8 +143,8 @@ def explain_prices(e: Engine, p: PriceLimit, n: int, window: int, entry: int, va
         surplus -= pays
         chosen[least] = 0
     for step in range(len(steps)):
-        if steps[step, PRICE] == 0:
-            inside[step] = min(inside[step], shortest) if chosen[step] else 0
+        if steps[step, PRICE] == 0 and chosen[step] == 0:
+            inside[step] = 0
     while True:
         least, pays = -1, surplus + 1
         for step in range(len(steps)):
@@ -157,11 +155,7 @@ def explain_prices(e: Engine, p: PriceLimit, n: int, window: int, entry: int, va
             break
         surplus -= pays
         inside[least] = 0
-    needed = 1
-    for step in range(len(steps)):
-        if chosen[step]:
-            needed = max(needed, min(inside[step], shortest))
-    count = _premise(e, arc, needed - more, 0)
+    count = _premise(e, arc, 1 - more, 0)
     count, surplus = _explain_alone(e, p, n, surplus, count)
     for step in range(len(steps)):
         if inside[step] == 0:

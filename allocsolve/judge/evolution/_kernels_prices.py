@@ -83,14 +83,14 @@ def _end(p: Prices, n: int, values: IntArray, step: int) -> int:
 
 
 @inner_kernel
-def _longest_chain(p: Prices, n: int, values: IntArray, length: int) -> int:
+def _longest_chain(p: Prices, n: int, values: IntArray) -> int:
     """Return the most seconds that steps without a price, one after the other, are alone."""
     count, most = 0, 0
     for step in range(len(p.steps)):
         count += p.steps[step, PRICE] == 0
     for last in range(count):
         step, before = p.free[last], 0
-        seconds = min(p.inside[step], length) - p.beside[step]
+        seconds = p.inside[step] - p.beside[step]
         p.alone[last] = 0
         if seconds <= 0:
             continue
@@ -103,15 +103,15 @@ def _longest_chain(p: Prices, n: int, values: IntArray, length: int) -> int:
 
 
 @inner_kernel
-def _unpaid(p: Prices, n: int, values: IntArray, length: int) -> int:
-    """Return what cannot be paid at least in a window that is at least so long."""
+def _unpaid(p: Prices, n: int, values: IntArray) -> int:
+    """Return what cannot be paid at least in the window."""
     if not p.can_lose:
         return 0
-    unpaid = p.most * _longest_chain(p, n, values, length)
+    unpaid = p.most * _longest_chain(p, n, values)
     for step in range(len(p.steps)):
         price = p.steps[step, PRICE]
         if price > 0:
-            unpaid += (p.most - price) * max(0, min(p.inside[step], length) - p.beside[step])
+            unpaid += (p.most - price) * max(0, p.inside[step] - p.beside[step])
     return unpaid
 
 
@@ -139,7 +139,7 @@ def least_length(
         late = values[start * n + own[FROM]] + own[DELAY] - delay
         early = values[own[TO] * n + end] + end_delay - own[TO_DELAY]
         p.inside[step] = max(0, min(held, held + late, held + early))
-    unpaid = _unpaid(p, n, values, length)
+    unpaid = _unpaid(p, n, values)
     paid = unpaid + _paid(p, length)
     while paid > p.most * length:
         length = -(-paid // p.most)

@@ -89,18 +89,18 @@ def refutation_bound(problem: EvolutionProblem, certificate: Mapping[str, object
     pays at most P. If that time is at most l seconds, for any l > 0, a step that is held for h seconds or
     more, of which at most c lie outside, is held for min(h - c, l) seconds of it or more, or for all of it.
     So while the sum of price * min(h - c, l) exceeds P * l, the time is longer than l; as that sum is concave
-    in l, this then holds for all times below l as well. (8) Let a step have the price p, and be held within
-    that time, known to be at least m seconds, for at least s = min(h - c, m) seconds. Steps of other
-    applications with a price that need no more than all nodes together with it are its company; with each of
-    them it overlaps no longer than from its start to the other's end, than from the other's start to its end,
-    and than each of both is held. If these seconds add up to t < s, there are s - t seconds in which it is
-    held and nothing in its company is, so all that is paid in them is p. For different steps with a price
-    these seconds are different, since each is in the company of the other or they need more than all nodes,
-    or they are steps of one application; and steps without a price have others, in which nothing is paid;
-    those of two of them are different if one ends before the other starts. So the sum of (P - p) * (s - t)
-    over all steps with a price, and of P * (s - t) over steps without one that follow each other, cannot be
-    paid: it adds to the sum in (7) for all times from m on, and as it is the same for all of them what was
-    said there stays true. From the least release to the horizon the time is known.
+    in l, this then holds for all times below l as well. (8) A step can lie outside on one side only, as
+    nothing is held before the least release or after the horizon; so one with the price p is held within that
+    time for s = h - c seconds. The company of a step are the steps of other applications with a price that
+    need no more than all nodes together with it. With each of them it overlaps no longer than from its start
+    to the other's end, than from the other's start to its end, and than each of both is held. If these
+    seconds add up to t < s, there are s - t seconds in which it is held and nothing in its company is, so p
+    is all that is paid in them. For different steps with a price these seconds are different: if two are held
+    at the same time, each is in the company of the other. Steps without a price have others, in which nothing
+    is paid; those of two of them are different if one ends before the other starts. So the sum of (P - p) *
+    (s - t) over all steps with a price, and of P * (s - t) over steps without one that follow each other,
+    cannot be paid. It adds to the sum in (7) whatever l is, so what was said of that stays true. As much can
+    be paid from the least release to the horizon as there is time.
 
     *Complexity*: O(pairs of steps), then for each learned clause the propagation of its negation.
 
