@@ -316,4 +316,5 @@ def test_a_fault_of_a_judge_is_found(fault: str, monkeypatch: pytest.MonkeyPatch
     right = getattr(holder, name_there)
     monkeypatch.setattr(holder, name_there, lambda *args: wrong(right, *args))
     with pytest.raises(AssertionError, match="step"):
-        attacks(name)()
+        for _ in range(4):  # few draws of the shortest tier show a small fault
+            attacks(name)()

@@ -111,8 +111,10 @@ def test_tiny_workloads_have_jobs_of_the_kinds_of_the_problem() -> None:
     kinds, counted = [], []
     for count in (1, 2, 3):
         problem = WorkloadProblem(4, jobs[:count])
-        (tiny,) = family.warm_up(problem)
-        assert (tiny,) == family.warm_up(problem)
+        tiny, *exact = family.warm_up(problem)
+        assert (tiny, *exact) == family.warm_up(problem)
+        assert len(exact) == problem.is_rigid
+        assert all(job.limit == job.runtime for other in exact for job in other.jobs)
         kinds.append({job.kind for job in tiny.jobs})
         features = family.features(problem)
         counted.append((features["moldable_jobs"], features["malleable_jobs"]))
@@ -128,7 +130,7 @@ def test_kernels_of_long_queues_are_compiled_for_problems_that_have_one() -> Non
     cases += [(np.arange(20_000.0) / 10, True), (np.arange(20_000.0) / 4, False)]
     for submit, long in cases:
         ones = np.ones(len(submit), dtype=np.int64)
-        tiny, *more = family.warm_up(WorkloadProblem(4, Jobs(submit, ones, ones)))
+        tiny, _, *more = family.warm_up(WorkloadProblem(4, Jobs(submit, ones, ones)))
         assert len(tiny.jobs) < 10
         assert [has_long_queue(problem) for problem in more] == [True] * long
         if long:
