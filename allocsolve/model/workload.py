@@ -383,6 +383,9 @@ class WorkloadSchedule(OfArrays):
         Where pieces lie if nodes are places: piece ``p`` has ``place_chunks`` chunks on each of the nodes
         ``place_nodes``, both at ``place_offsets[p]:place_offsets[p + 1]``, and `nodes` says how many nodes
         these are. None if no piece says it.
+    place_devices
+        Shape (pairs, devices): how many chunks lie on each device of these nodes, or have it as one of their
+        whole devices. None if nothing is on devices.
 
     Examples
     --------
@@ -400,6 +403,7 @@ class WorkloadSchedule(OfArrays):
     place_offsets: IntArray | None = None
     place_nodes: IntArray | None = None
     place_chunks: IntArray | None = None
+    place_devices: IntArray | None = None
 
     def __post_init__(self) -> None:
         for name in ("offsets", "nodes"):
@@ -422,7 +426,7 @@ class WorkloadSchedule(OfArrays):
             object.__setattr__(self, name, packed_integers(values, name))
         at, nodes, chunks = self.place_offsets, self.place_nodes, self.place_chunks
         if not given or at is None or nodes is None or chunks is None:
-            if given:
+            if given or self.place_devices is not None:
                 raise InvalidAnswer(
                     f"{', '.join(names)} belong together: {', '.join(given)} alone says nothing"
                 )
@@ -431,6 +435,11 @@ class WorkloadSchedule(OfArrays):
         if not (rises and nodes.shape == chunks.shape == (int(at[-1]),)):
             shapes = f"{at.shape}, {nodes.shape} and {chunks.shape}"
             raise InvalidAnswer(f"{', '.join(names)} of the shapes {shapes} for {len(self.nodes)} pieces")
+        if self.place_devices is not None:
+            devices = packed_integers(self.place_devices, "place_devices")
+            object.__setattr__(self, "place_devices", devices)
+            if devices.ndim != 2 or len(devices) != len(nodes):  # noqa: PLR2004 - of pairs and devices
+                raise InvalidAnswer(f"place_devices of the shape {devices.shape} for {len(nodes)} nodes of pieces")
 
     @classmethod
     def of(
@@ -454,12 +463,19 @@ class WorkloadSchedule(OfArrays):
 
     @classmethod
     def on_places(
-        cls, problem: WorkloadProblem, starts: object, offsets: object, nodes: object, chunks: object
+        cls,
+        problem: WorkloadProblem,
+        starts: object,
+        offsets: object,
+        nodes: object,
+        chunks: object,
+        devices: object = None,
     ) -> WorkloadSchedule:
         """Build a schedule on nodes that are places.
 
         Job ``j`` starts at ``starts[j]`` seconds, and has ``chunks`` chunks on each of the nodes ``nodes``,
-        both at ``offsets[j]:offsets[j + 1]``. `InvalidAnswer` if shapes differ; the judge says the rest.
+        both at ``offsets[j]:offsets[j + 1]``, and there as many of them on each device as ``devices`` say,
+        shape (pairs, devices). `InvalidAnswer` if shapes differ; the judge says the rest.
         """
         begins, at = times_column("starts", starts), packed_integers(offsets, "offsets")
         if begins.shape != (len(problem.jobs),) or at.shape != (len(begins) + 1,):
@@ -470,6 +486,7 @@ class WorkloadSchedule(OfArrays):
             begins + problem.jobs.packed.runtime,
             frozen(np.diff(at)),
             *(at, packed_integers(nodes, "nodes"), packed_integers(chunks, "chunks")),
+            None if devices is None else packed_integers(devices, "devices"),
         )
 
     def pieces(self, job_idx: int) -> tuple[tuple[float, float, int], ...]:

@@ -10,6 +10,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from allocsolve.heuristics.workload._kernels_devices import (
+    Devices,
+    begin_laying,
+    lay,
+    lay_tight,
+    room_on_devices,
+)
 from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.heap import BY_ITEM, Entry, lower, raise_up
 from allocsolve.kernels.records import Record
@@ -104,6 +111,8 @@ class Places(NamedTuple):
     #: Shape (pieces + nodes,): a node, and how many chunks are on it; what is planned comes last.
     node: IntArray
     chunks: IntArray
+    #: None if nothing is on devices.
+    devices: Devices | None
 
 
 class Choice(NamedTuple):
@@ -134,7 +143,7 @@ def chunks_on(places: Places, when: int, shape: int, node: int) -> int:
             return 0
         if needed > 0 and left < room * needed:
             room = left // needed
-    return int(room)
+    return int(room_on_devices(places.devices, when, places.each[shape], node, room))
 
 
 @inner_kernel
@@ -158,6 +167,110 @@ def _fragments(places: Places, choice: Choice, node: int, shape: int, chunks: in
         if not fits:
             lost += choice.share[typical] * left
     return lost
+
+
+@inner_kernel
+def _fragments_of_devices(
+    devices: Devices, places: Places, choice: Choice, node: int, shape: int, chunks: int, whole: bool
+) -> float:
+    """Return the same of a node whose devices have left what is noted (`Devices.now`).
+
+    Where a typical job fits, it cannot use the devices on which it does not. O(typical jobs x (resources +
+    devices)).
+    """
+    if chunks > 0 and places.shapes[shape].exclusive:
+        return 0.0
+    kind, saved, size, lost, free = places.type_of_node[node], choice.saved, devices.size, 0.0, 0
+    for device in range(devices.count[node]):
+        free += devices.now[device]
+    if not free:
+        return 0.0
+    for typical in range(len(choice.share)):
+        needed = choice.typical_each[typical, saved]
+        fits = choice.typical_allowed[typical, kind] and not (whole and not needed)
+        for resource in range(places.free.shape[2]):
+            rest = places.free[NOW, node, resource] - chunks * places.each[shape, resource]
+            if choice.typical_each[typical, resource] > rest:
+                fits = False
+        useless = 0
+        if fits and needed:
+            missing = max(needed // size, 1)
+            for device in range(devices.count[node]):
+                left = devices.now[device]
+                if left >= min(needed, size):
+                    missing -= 1
+                else:
+                    useless += left
+            fits = missing <= 0
+        lost += choice.share[typical] * (useless if fits else free)
+    return lost
+
+
+@inner_kernel
+def _score(growth: float) -> float:
+    """Return FGD's score, the whole part of 100 / (1 + exp(growth)); the largest comes first."""
+    growth = math.floor(growth * _EQUAL + 0.5) / _EQUAL
+    return float(math.floor(100.0 / (1.0 + math.exp(growth))))
+
+
+@inner_kernel
+def _lay_with_few_fragments(
+    devices: Devices, places: Places, choice: Choice, node: int, shape: int, chunks: int, whole: bool
+) -> float:
+    """Lay chunks, each on the device where fragments grow least, the first of equal ones.
+
+    Return by how many devices they grow. O(chunks x devices x cost of fragments).
+    """
+    amount = places.each[shape, devices.resource]
+    before = _fragments_of_devices(devices, places, choice, node, shape, 0, whole)
+    if not amount or amount >= devices.size:
+        lay_tight(devices, node, amount, chunks)
+    else:
+        for chunk in range(chunks):
+            best, least = -1, math.inf
+            for device in range(devices.count[node]):
+                if devices.left[device] < amount:
+                    continue
+                lay(devices, device, amount, 1)
+                lost = _fragments_of_devices(devices, places, choice, node, shape, chunk + 1, whole)
+                lay(devices, device, amount, -1)
+                growth = (lost - before) / devices.size
+                key = -_score(growth) if whole else float(math.floor(growth * _EQUAL + 0.5))
+                if best < 0 or key < least:
+                    best, least = device, key
+            lay(devices, best, amount, 1)
+    after = _fragments_of_devices(devices, places, choice, node, shape, chunks, whole)
+    return (after - before) / devices.size
+
+
+@inner_kernel
+def _growth(
+    devices: Devices | None, places: Places, choice: Choice, node: int, shape: int, whole: bool
+) -> float:
+    """Return by how much fragments grow on a node if a job took all that it can there."""
+    chunks = min(places.room[node], places.shapes[shape].chunks)
+    if devices is None:
+        before = _fragments(places, choice, node, shape, 0, whole)
+        return _fragments(places, choice, node, shape, chunks, whole) - before
+    begin_laying(devices, NOW, node)
+    return _lay_with_few_fragments(devices, places, choice, node, shape, chunks, whole)
+
+
+@inner_kernel
+def _put_on_devices(
+    devices: Devices | None, places: Places, choice: Choice, rule: int, shape: int, piece: int
+) -> None:
+    """Write on which devices of its node the chunks of a piece lie."""
+    if devices is None:
+        return
+    node, chunks = places.node[piece], places.chunks[piece]
+    begin_laying(devices, NOW, node)
+    if rule in (FGD, FGD_SCORES):
+        _lay_with_few_fragments(devices, places, choice, node, shape, chunks, rule == FGD_SCORES)
+    else:
+        lay_tight(devices, node, places.each[shape, devices.resource], chunks)
+    for device in range(len(devices.laid)):
+        devices.held[piece, device] = devices.laid[device]
 
 
 @inner_kernel
@@ -189,32 +302,32 @@ def _key(places: Places, choice: Choice, rule: int, shape: int, node: int) -> fl
                 key += free[NOW, node, resource] / most * each[shape, resource] / most
     else:
         whole = rule == FGD_SCORES
-        chunks = min(places.room[node], places.shapes[shape].chunks)
-        before = _fragments(places, choice, node, shape, 0, whole)
-        key = _fragments(places, choice, node, shape, chunks, whole) - before
+        key = _growth(places.devices, places, choice, node, shape, whole)
         if whole:
-            growth = math.floor(key * _EQUAL + 0.5) / _EQUAL
-            return -float(math.floor(100.0 / (1.0 + math.exp(growth))))
+            return -_score(key)
     return float(math.floor(key * _EQUAL + 0.5))
 
 
 @inner_kernel
-def _take(places: Places, shape: int, first: int, used: int, rest: int, node: int) -> int:
+def _take(
+    places: Places, choice: Choice, rule: int, shape: int, first: int, used: int, rest: int, node: int
+) -> int:
     """Write a further node of a job, on which it gets as much as it can; return how many chunks."""
     taken = min(places.room[node], rest - max(0, places.shapes[shape].least_nodes - used - 1))
     places.node[first + used], places.chunks[first + used] = node, taken
+    _put_on_devices(places.devices, places, choice, rule, shape, first + used)
     return int(taken)
 
 
 @inner_kernel
-def _take_runs(places: Places, shape: int, cpus: int, first: int) -> int:
+def _take_runs(places: Places, choice: Choice, shape: int, first: int) -> int:
     """Choose nodes as Slurm does by default: from runs of nodes with room, of consecutive ids and one weight.
 
     Of the runs of the least weight it takes the first one that is enough and has the fewest free processors;
     if none is, all of the one that has most of them, and looks again. Where one more node is enough, it is
     the one of the run with the fewest free processors. O(nodes) for each run that is taken.
     """
-    room, level, free = places.room, places.level, places.free
+    room, level, free, cpus = places.room, places.level, places.free, choice.cpus
     rest, least, used = places.shapes[shape].chunks, places.shapes[shape].least_nodes, 0
     while rest:
         begin = end = most = at = 0
@@ -244,7 +357,7 @@ def _take_runs(places: Places, shape: int, cpus: int, first: int) -> int:
         if single >= 0:
             begin = single
         while rest and begin < end:
-            rest -= _take(places, shape, first, used, rest, begin)
+            rest -= _take(places, choice, SLURM_RUNS, shape, first, used, rest, begin)
             room[begin] = 0
             begin += 1
             used += 1
@@ -258,7 +371,7 @@ def choose(places: Places, choice: Choice, rule: int, shape: int, first: int) ->
     Return how many there are. O(nodes x cost of a key + nodes chosen x log nodes).
     """
     if rule == SLURM_RUNS:
-        return _take_runs(places, shape, choice.cpus, first)
+        return _take_runs(places, choice, shape, first)
     heap, unnoted = places.heap, places.heap_places
     rest, used, level = places.shapes[shape].chunks, 0, 0
     while rest:
@@ -268,7 +381,7 @@ def choose(places: Places, choice: Choice, rule: int, shape: int, first: int) ->
             if not places.room[node]:
                 continue
             if rule == FIRST:
-                rest -= _take(places, shape, first, used, rest, node)
+                rest -= _take(places, choice, rule, shape, first, used, rest, node)
                 used += 1
                 if not rest:
                     return used
@@ -282,7 +395,7 @@ def choose(places: Places, choice: Choice, rule: int, shape: int, first: int) ->
             count += 1
         while rest and count:
             count -= 1
-            rest -= _take(places, shape, first, used, rest, heap[0].item)
+            rest -= _take(places, choice, rule, shape, first, used, rest, heap[0].item)
             lower(heap, unnoted, BY_ITEM, count, 0, heap[count].time, heap[count].item)
             used += 1
         level += 1

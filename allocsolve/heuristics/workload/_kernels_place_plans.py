@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from allocsolve.heuristics.workload._kernels_devices import copy_held
 from allocsolve.heuristics.workload._kernels_node_choices import (
     AHEAD,
     LATE,
@@ -27,6 +28,7 @@ from allocsolve.heuristics.workload._kernels_node_choices import (
     chunks_on,
 )
 from allocsolve.heuristics.workload._kernels_places import (
+    also_see,
     copy_free,
     enter,
     fits,
@@ -172,8 +174,7 @@ def _has_room_until(state: State, places: Places, plans: Plans, shape: int, end:
         _move_on(state, places, plans, AHEAD, look, row.begin, shape)
         _change(places, AHEAD, row.shape, row.first, row.pieces, 1, look, shape)
         for piece in range(row.first, row.first + row.pieces):
-            node = places.node[piece]
-            places.room[node] = min(places.room[node], chunks_on(places, AHEAD, shape, node))
+            also_see(places, shape, AHEAD, places.node[piece])
     return has_room(places, shape)
 
 
@@ -193,6 +194,7 @@ def _lay_out(state: State, places: Places, plans: Plans, choice: Choice, index: 
             for piece in range(row.pieces):
                 places.node[used + piece] = places.node[row.first + piece]
                 places.chunks[used + piece] = places.chunks[row.first + piece]
+                copy_held(places.devices, row.first + piece, used + piece)
             row.first = used
             used += row.pieces
     _begin_look(places, plans)

@@ -15,6 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allocsolve.heuristics.workload._kernels_devices import (
+    also_see_devices,
+    copy_devices,
+    hold_devices,
+    see_devices,
+)
 from allocsolve.heuristics.workload._kernels_node_choices import (
     LATE,
     LATER,
@@ -47,6 +53,7 @@ def hold(places: Places, when: int, shape: int, piece: int, sign: int) -> None:
             free[when, node, resource] -= sign * places.has[places.type_of_node[node], resource]
         else:
             free[when, node, resource] -= sign * places.chunks[piece] * places.each[shape, resource]
+    hold_devices(places.devices, when, places.each[shape], alone, node, piece, sign)
 
 
 @inner_kernel
@@ -120,13 +127,20 @@ def has_room(places: Places, shape: int) -> bool:
 
 
 @inner_kernel
+def also_see(places: Places, shape: int, when: int, node: int) -> None:
+    """Let the room that is noted of a node be what it has at another time, too."""
+    room = min(places.room[node], chunks_on(places, when, shape, node))
+    places.room[node] = also_see_devices(places.devices, when, places.each[shape], node, room)
+
+
+@inner_kernel
 def see_room(places: Places, shape: int, when: int, other: int) -> bool:
     """Note the room that nodes have at one time and at another one; return whether a job fits. O(nodes)."""
     for node in range(len(places.room)):
-        room = chunks_on(places, when, shape, node)
-        if room and when != other:
-            room = min(room, chunks_on(places, other, shape, node))
-        places.room[node] = room
+        places.room[node] = chunks_on(places, when, shape, node)
+        see_devices(places.devices, when, node)
+        if places.room[node] and when != other:
+            also_see(places, shape, other, node)
     return has_room(places, shape)
 
 
@@ -137,6 +151,7 @@ def copy_free(places: Places, source: int, target: int) -> None:
         places.occupants[target, node] = places.occupants[source, node]
         for resource in range(places.free.shape[2]):
             places.free[target, node, resource] = places.free[source, node, resource]
+    copy_devices(places.devices, source, target)
 
 
 @inner_kernel

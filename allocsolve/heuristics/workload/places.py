@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.errors import UnsupportedProblem
+from allocsolve.heuristics.workload._kernels_devices import Devices
 from allocsolve.heuristics.workload._kernels_node_choices import Choice, Numbers, Places, Shape
 from allocsolve.heuristics.workload._kernels_place_plans import (
     Cursor,
@@ -49,7 +50,10 @@ if TYPE_CHECKING:
 #: nodes are equal.
 #:
 #: Processors are ``cpus``, memory is ``mem`` and GPUs are ``gpus``; where no node has such a resource, they
-#: are the first, none, and the last resource.
+#: are the first, none, and the last resource. GPUs of ``fgd`` are what is on devices, if anything is: where a
+#: typical job fits, devices with less left than it needs of one count as fragments, too; growth is that of a
+#: job all of whose chunks that fit are laid there, each on the device where it is least, and in devices.
+#: Otherwise a chunk goes to the device of the node on which least is left of those that do.
 NodeChoice: TypeAlias = Literal[
     "first", "best-fit", "slurm", "least-loaded", "most-allocated", "dot", "fgd", "fgd-scores"
 ]
@@ -140,6 +144,26 @@ def new_places(given: PackedPlaces, planned: int = 0) -> Places:
         pieces=np.zeros(num_jobs, dtype=np.int64),
         node=np.empty(most, dtype=np.int64),
         chunks=np.empty(most, dtype=np.int64),
+        devices=_new_devices(given, most, 3 if planned else 2),
+    )
+
+
+def _new_devices(given: PackedPlaces, pieces: int, times: int) -> Devices | None:
+    """Return devices on which nobody is, for kernels, with room for so many pieces at so many times."""
+    if given.devices is None:
+        return None
+    count = given.devices.count[given.type_of_node]
+    most = int(count.max())
+    empty = np.where(np.arange(most) < count[:, None], given.devices.size, 0)
+    now, left, laid = np.zeros((3, most), dtype=np.int64)
+    return Devices(
+        *(given.devices.resource, given.devices.size, frozen(count)),
+        free=np.tile(empty, (times, 1, 1)),
+        seen=np.zeros_like(empty),
+        held=np.zeros((pieces, most), dtype=np.int64),
+        laid=laid,
+        now=now,
+        left=left,
     )
 
 
@@ -163,7 +187,7 @@ def choice_of(given: PackedPlaces, choice: NodeChoice) -> Choice:
         NODE_CHOICES.index(choice),
         place.get("cpus", 0),
         place.get("mem", -1),
-        place.get("gpus", len(place) - 1),
+        place.get("gpus", len(place) - 1) if given.devices is None else given.devices.resource,
         frozen(given.has.max(axis=0).astype(np.float64)),
         *_typical(given),
     )
@@ -187,11 +211,15 @@ def _typical(given: PackedPlaces) -> tuple[IntArray, BoolArray, FloatArray]:
     return frozen(np.ascontiguousarray(each)), frozen(np.ascontiguousarray(allowed)), frozen(share)
 
 
-def pieces_of(places: Places) -> tuple[IntArray, IntArray, IntArray]:
-    """Return where jobs have run: job ``j`` at ``offsets[j]:offsets[j + 1]`` of nodes, by id, and chunks."""
+def pieces_of(places: Places) -> tuple[IntArray, IntArray, IntArray, IntArray | None]:
+    """Return where jobs have run: job ``j`` at ``offsets[j]:offsets[j + 1]`` of nodes, by id, and chunks.
+
+    And of devices, shape (pairs, devices), if anything is on them.
+    """
     offsets = np.zeros(len(places.pieces) + 1, dtype=np.int64)
     np.cumsum(places.pieces, out=offsets[1:])
     job = np.repeat(np.arange(len(places.pieces)), places.pieces)
     rows = np.arange(offsets[-1]) - offsets[job] + places.first[job]
     rows = rows[np.lexsort((places.node[rows], job))]
-    return frozen(offsets), frozen(places.node[rows]), frozen(places.chunks[rows])
+    devices = None if places.devices is None else frozen(places.devices.held[rows])
+    return frozen(offsets), frozen(places.node[rows]), frozen(places.chunks[rows]), devices

@@ -138,6 +138,12 @@ def _node_type() -> Document:
             ),
             "weight": whole(0, "nodes of the least weight are taken first", default=0),
             "names": listing(text(), "of its nodes, such as `n[001-360]`, for people", default=[]),
+            "devices": amounts(
+                whole(1),
+                "into how many equal devices what there is of a resource on a node is divided: "
+                "a chunk lies on one of them, or takes whole ones",
+                default={},
+            ),
         },
         ("name", "count", "has"),
     )
@@ -154,7 +160,7 @@ def _chunks() -> dict[str, Document]:
         ),
         "each": maybe(
             amounts(
-                whole(0, title="an amount, of whole devices,"),
+                whole(0, title="an amount, of devices in thousandths, say,"),
                 "how much a chunk takes of what its node has, by name",
             )
         ),
