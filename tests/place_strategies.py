@@ -17,16 +17,18 @@ _THINGS = ("cpus", "mem", "gpus")
 
 @st.composite
 def node_types(draw: DrawFn, *, most: int = 3) -> list[NodeType]:
-    """Draw up to three types of few nodes, some with nothing."""
-    return [
-        NodeType(
-            f"t{idx}",
-            draw(st.integers(1, 3)),
-            {name: draw(st.integers(0, 6)) for name in draw(st.sets(st.sampled_from(_THINGS)))},
-            weight=draw(st.integers(0, 2)),
-        )
-        for idx in range(draw(st.integers(1, most)))
-    ]
+    """Draw up to three types of few nodes, some with nothing; a third have GPUs that are devices."""
+    size = draw(st.sampled_from([0, 0, 0, 0, 3, 4]))
+    types = []
+    for idx in range(draw(st.integers(1, most))):
+        count, weight = draw(st.integers(1, 3)), draw(st.integers(0, 2))
+        has = {name: draw(st.integers(0, 6)) for name in draw(st.sets(st.sampled_from(_THINGS)))}
+        devices = {}
+        if size and has.pop("gpus", 0):
+            devices = {"gpus": draw(st.integers(1, 3))}
+            has["gpus"] = size * devices["gpus"]
+        types.append(NodeType(f"t{idx}", count, has, weight, devices=devices))
+    return types
 
 
 @st.composite
@@ -45,6 +47,8 @@ def place_problems(draw: DrawFn, *, min_jobs: int = 0, max_jobs: int = 7) -> Wor
             more["exclusive"] = draw(st.integers(0, 4)) == 0
             some = draw(st.sets(st.sampled_from(things))) if things else set()
             more["each"] = {name: draw(st.integers(0, 4)) for name in sorted(some)}
+            if any(each.devices for each in types) and more["each"].get("gpus"):
+                more["each"]["gpus"] = draw(st.sampled_from([1, 1, 2, 3, 4, 6, 8]))
         if draw(st.integers(0, 2)) == 0:
             more["types"] = sorted(draw(st.sets(st.sampled_from([each.name for each in types]), min_size=1)))
         job = Job(draw(st.integers(0, 6)), nodes, draw(st.integers(1, 6)), **more)

@@ -171,7 +171,9 @@ def check_places(types: tuple[NodeType, ...], jobs: Jobs) -> None:
         for name, share in zip(jobs.names, shares[places.shape].tolist(), strict=True):
             if share > size and share % size:
                 what = f"{share} {places.names[places.devices.resource]}"
-                raise InvalidProblem(f"job {name!r}: {what} are neither a part of a device of {size} nor whole ones")
+                raise InvalidProblem(
+                    f"job {name!r}: {what} are neither a part of a device of {size} nor whole ones"
+                )
     counts = np.diff(places.first_node)
     room = (places.most.astype(object) * counts).sum(axis=1)
     nodes = np.where(places.most > 0, counts, 0).sum(axis=1)

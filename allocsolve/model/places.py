@@ -125,9 +125,7 @@ def max_devices(types: Iterable[NodeType]) -> int:
 
 def device_size(types: Iterable[NodeType], name: str) -> int:
     """Return how much of a resource a device has; 0 if it is not on devices."""
-    sizes = (
-        dict(each.has)[name] // dict(each.devices)[name] for each in types if name in dict(each.devices)
-    )
+    sizes = (dict(each.has)[name] // dict(each.devices)[name] for each in types if name in dict(each.devices))
     return next(sizes, 0)
 
 

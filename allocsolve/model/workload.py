@@ -438,8 +438,8 @@ class WorkloadSchedule(OfArrays):
         if self.place_devices is not None:
             devices = packed_integers(self.place_devices, "place_devices")
             object.__setattr__(self, "place_devices", devices)
-            if devices.ndim != 2 or len(devices) != len(nodes):  # noqa: PLR2004 - of pairs and devices
-                raise InvalidAnswer(f"place_devices of the shape {devices.shape} for {len(nodes)} nodes of pieces")
+            if devices.ndim != 2 or len(devices) != len(nodes):
+                raise InvalidAnswer(f"place_devices of the shape {devices.shape} for {len(nodes)} nodes")
 
     @classmethod
     def of(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from naive_places import first_fit, is_feasible, room, schedule_of, serial
+from naive_places import Spot, devices_of, first_fit, is_feasible, room, schedule_of, serial
 from place_strategies import place_problems
 
 from allocsolve.bounds.workload import machine_prices, workload_bound
@@ -62,19 +62,32 @@ def test_arrays_say_what_fits(problem: WorkloadProblem) -> None:
     for idx, job in enumerate(problem.jobs):
         shape, kind = places.shape[idx], places.type_of_node
         empty = places.most[shape][kind]
-        assert empty.tolist() == room(problem, job, [])
+        assert empty.tolist() == [*map(int, room(problem, job, []))]
         free, anybody, alone = places.has[kind].copy(), np.zeros(len(kind), bool), np.zeros(len(kind), bool)
+        left = [np.zeros(0, dtype=np.int64)] * len(kind)
+        if places.devices is not None:
+            left = [np.full(count, places.devices.size) for count in places.devices.count[kind].tolist()]
         for other, placed in here:
             at = places.shape[list(problem.jobs).index(other)]
             for node, chunks in placed.items():
                 free[node] -= chunks * places.each[at]
                 anybody[node] = True
                 alone[node] |= places.exclusive[at]
+                for device, parts in enumerate(devices_of(chunks)):
+                    assert places.devices is not None
+                    held = min(places.devices.size, places.each[at, places.devices.resource])
+                    left[node][device] -= parts * held
         needed = places.each[shape]
         limits = [free[:, r] // needed[r] for r in np.flatnonzero(needed)]
         rooms = np.minimum.reduce([np.full(len(kind), places.per_node[shape]), *limits])
+        if places.devices is not None and (share := needed[places.devices.resource]):
+            size = places.devices.size
+            fitting = [
+                (on // share).sum() if share < size else (on == size).sum() // (share // size) for on in left
+            ]
+            rooms = np.minimum(rooms, fitting)
         rooms[~places.allowed[shape][kind] | alone | (anybody & places.exclusive[shape])] = 0
-        assert rooms.tolist() == room(problem, job, here)
+        assert rooms.tolist() == [*map(int, room(problem, job, here))]
         fits = rooms.sum() >= places.chunks[shape] and (rooms > 0).sum() >= places.least_nodes[shape]
         found = first_fit(problem, job, here)
         assert fits == (found is not None)
@@ -118,7 +131,7 @@ def _mutate(rng: Random, problem: WorkloadProblem, starts: list[float], placemen
     job = rng.randrange(len(starts))
     placed = placements[job]
     node = rng.choice(list(placed))
-    how = rng.randrange(6)
+    how = rng.randrange(7)
     if how == 0:
         starts[job] = float(rng.randrange(int(max(starts)) + 2))
     elif how == 1:
@@ -129,6 +142,10 @@ def _mutate(rng: Random, problem: WorkloadProblem, starts: list[float], placemen
         placed[rng.randrange(problem.num_nodes)] = 1
     elif how == 4:
         del placed[node]
+    elif how == 5 and (on := [*devices_of(placed[node])]):
+        rng.shuffle(on)
+        on[rng.randrange(len(on))] += rng.choice([-1, 0, 0, 1])
+        placed[node] = Spot(placed[node], tuple(on))
     else:
         other = rng.randrange(len(starts))
         starts[job], starts[other] = starts[other], starts[job]
@@ -227,7 +244,7 @@ def test_who_counts_nodes_refuses_places_in_a_line() -> None:
     ("line", "fields"),
     [
         ("chunks [1, 4]: several kinds of chunk are not modelled", {"chunks": [1, 4]}),
-        ("(parts of a device are not modelled): gpus 0.5", {"chunks": 1, "each": {"gpus": 0.5}}),
+        ("(parts of a device are thousandths, say): gpus 0.5", {"chunks": 1, "each": {"gpus": 0.5}}),
         ("has each or per_node, but no chunks", {"each": {"gpus": 1}}),
         ("2 nodes for 1 chunks", {"chunks": 1, "nodes": 2}),
         ("no node is or has 'old', only std, gpu", {"types": ["old"]}),

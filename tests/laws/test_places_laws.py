@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from naive_place_policies import naive_places
+from naive_places import Spot
 from place_strategies import place_problems
 from tiers import examples
 
@@ -48,6 +49,9 @@ def seen(schedule: WorkloadSchedule) -> tuple[list[float], list[dict[int, int]]]
     assert chunks is not None
     rows = list(zip(nodes.tolist(), chunks.tolist(), strict=True))
     at = offsets.tolist()
+    if schedule.place_devices is not None:
+        on = schedule.place_devices.tolist()
+        rows = [(node, Spot(there, tuple(devices))) for (node, there), devices in zip(rows, on, strict=True)]
     spots = [dict(rows[first:last]) for first, last in itertools.pairwise(at)]
     return schedule.first_starts.tolist(), spots
 

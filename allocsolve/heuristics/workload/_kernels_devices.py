@@ -115,7 +115,8 @@ def begin_laying(devices: Devices, now: int, node: int) -> None:
     """Begin to lay chunks on a node: none is laid."""
     for device in range(len(devices.laid)):
         devices.laid[device] = 0
-        devices.now[device], devices.left[device] = devices.free[now, node, device], devices.seen[node, device]
+        devices.now[device] = devices.free[now, node, device]
+        devices.left[device] = devices.seen[node, device]
 
 
 @inner_kernel

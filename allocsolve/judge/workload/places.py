@@ -103,11 +103,11 @@ class _Devices(NamedTuple):
         kinds, shapes = problem.node_types, all_shapes(problem.jobs)
         name = next((name for name in resource_names(kinds) if device_size(kinds, name)), "")
         share = np.array([dict(shape.each).get(name, 0) for shape in shapes], dtype=np.int64)
-        return cls(name, device_size(kinds, name), share, np.zeros((pairs, 0), np.int64) if on is None else on)
+        return cls(
+            name, device_size(kinds, name), share, np.zeros((pairs, 0), np.int64) if on is None else on
+        )
 
-    def misplaced(
-        self, problem: WorkloadProblem, held: tuple[IntArray, IntArray, IntArray]
-    ) -> Iterator[str]:
+    def misplaced(self, problem: WorkloadProblem, held: tuple[IntArray, IntArray, IntArray]) -> Iterator[str]:
         """Yield a line for each job that is not on as many devices of a node as it has to be."""
         job, nodes, chunks = held
         share = self.share[job]
