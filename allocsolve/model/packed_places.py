@@ -26,7 +26,7 @@ class PackedDevices(NamedTuple):
     #: How much of it a device has.
     size: int
     #: Shape (types,): how many devices a node has.
-    count: IntArray
+    number: IntArray
 
 
 class PackedPlaces(NamedTuple):
@@ -120,7 +120,7 @@ def places_of(types: tuple[NodeType, ...], jobs: Jobs) -> PackedPlaces:
     devices = _devices(types, names)
     if devices is not None:
         share = each[:, devices.resource]
-        room = devices.count[None, :] * (devices.size // np.maximum(share, 1))[:, None]
+        room = devices.number[None, :] * (devices.size // np.maximum(share, 1))[:, None]
         shared = (share > 0) & (share < devices.size)
         most = np.where(shared[:, None], np.minimum(most, room), most)
     counts = np.array([kind.count for kind in types], dtype=np.int64)

@@ -90,7 +90,9 @@ def _counts(places: PackedPlaces, titles: Sequence[str]) -> Iterator[tuple[str, 
             share = np.where(alone, least * _UNIT, places.chunks * _shares(each, has, usable, step))
             pools.append((f"{name} above 1/{step + 1}", share, nodes.sum() * _UNIT))
         if places.devices is not None and places.devices.resource == at:
-            pools += _device_pools(places, name, np.where(alone, least, 0), int(places.devices.count @ nodes))
+            pools += _device_pools(
+                places, name, np.where(alone, least, 0), int(places.devices.number @ nodes)
+            )
         for what, amounts, most in pools:
             unit = max(1, int(np.gcd.reduce(amounts)))  # the largest in which all amounts are whole
             yield what, amounts // unit, int(most) // unit
@@ -105,7 +107,7 @@ def _device_pools(
     fewest devices are counted.
     """
     assert places.devices is not None
-    size, count = places.devices.size, places.devices.count
+    size, count = places.devices.size, places.devices.number
     share = places.each[:, places.devices.resource]
     if not (share % size).any():
         return

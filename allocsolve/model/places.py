@@ -76,9 +76,10 @@ class NodeType:
         }
         for what, value in fields.items():
             object.__setattr__(self, what, value)
-        for name, count in fields["devices"]:
-            if dict(fields["has"]).get(name, 0) % count or name not in dict(fields["has"]):
-                there = dict(fields["has"]).get(name, 0)
+        has = dict(self.has)
+        for name, count in dict(self.devices).items():
+            if name not in has or has[name] % count:
+                there = has.get(name, 0)
                 raise InvalidProblem(f"{place}: {there} {name} are not so much on each of {count} devices")
 
 
@@ -104,7 +105,7 @@ def checked_types(given: object, resources: Mapping[str, int]) -> tuple[NodeType
 
 def _check_devices(types: tuple[NodeType, ...]) -> None:
     """Refuse more than one resource on devices, and devices that differ."""
-    divided = sorted({name for each in types for name, _ in each.devices})
+    divided = sorted({name for each in types for name in dict(each.devices)})
     if len(divided) > 1:
         raise InvalidProblem(f"node_types: devices of {' and '.join(divided)}, not of one resource")
     for name in divided:
@@ -120,7 +121,7 @@ def _check_devices(types: tuple[NodeType, ...]) -> None:
 
 def max_devices(types: Iterable[NodeType]) -> int:
     """Return the largest number of devices of a node; 0 if nothing is on devices."""
-    return max((count for each in types for _, count in each.devices), default=0)
+    return max((count for each in types for count in dict(each.devices).values()), default=0)
 
 
 def device_size(types: Iterable[NodeType], name: str) -> int:

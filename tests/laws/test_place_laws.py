@@ -66,7 +66,7 @@ def test_arrays_say_what_fits(problem: WorkloadProblem) -> None:
         free, anybody, alone = places.has[kind].copy(), np.zeros(len(kind), bool), np.zeros(len(kind), bool)
         left = [np.zeros(0, dtype=np.int64)] * len(kind)
         if places.devices is not None:
-            left = [np.full(count, places.devices.size) for count in places.devices.count[kind].tolist()]
+            left = [np.full(count, places.devices.size) for count in places.devices.number[kind].tolist()]
         for other, placed in here:
             at = places.shape[list(problem.jobs).index(other)]
             for node, chunks in placed.items():

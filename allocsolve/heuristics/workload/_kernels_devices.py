@@ -21,7 +21,7 @@ class Devices(NamedTuple):
     resource: int
     size: int
     #: Shape (nodes,): how many devices there are; read-only.
-    count: IntArray
+    number: IntArray
     #: Shape (3, nodes, devices): what is free, as `Places.free`.
     free: IntArray
     #: Shape (nodes, devices): the least that is free at all times for which room is noted in `Places.room`.
@@ -42,10 +42,10 @@ def _fitting(devices: Devices, free: IntArray, node: int, amount: int, room: int
         return room
     there = 0
     if amount < devices.size:
-        for device in range(devices.count[node]):
+        for device in range(devices.number[node]):
             there += free[device] // amount
     else:
-        for device in range(devices.count[node]):
+        for device in range(devices.number[node]):
             there += free[device] == devices.size
         there //= amount // devices.size
     return min(room, there)
@@ -64,7 +64,7 @@ def see_devices(devices: Devices | None, when: int, node: int) -> None:
     """Note what is free on each device of a node at one time."""
     if devices is None:
         return
-    for device in range(devices.count[node]):
+    for device in range(devices.number[node]):
         devices.seen[node, device] = devices.free[when, node, device]
 
 
@@ -73,7 +73,7 @@ def also_see_devices(devices: Devices | None, when: int, each: IntArray, node: i
     """Note what is free at another time, too; return the room, as above, that there is at all times noted."""
     if devices is None:
         return room
-    for device in range(devices.count[node]):
+    for device in range(devices.number[node]):
         devices.seen[node, device] = min(devices.seen[node, device], devices.free[when, node, device])
     return _fitting(devices, devices.seen[node], node, each[devices.resource], room)
 
@@ -86,7 +86,7 @@ def hold_devices(
     if devices is None:
         return
     amount = min(each[devices.resource], devices.size)
-    for device in range(devices.count[node]):
+    for device in range(devices.number[node]):
         taken = devices.size if alone else devices.held[piece, device] * amount
         devices.free[when, node, device] -= sign * taken
 
@@ -96,8 +96,8 @@ def copy_devices(devices: Devices | None, when: int, to: int) -> None:
     """Let what is free at one time be free at another one. O(nodes x devices)."""
     if devices is None:
         return
-    for node in range(len(devices.count)):
-        for device in range(devices.count[node]):
+    for node in range(len(devices.number)):
+        for device in range(devices.number[node]):
             devices.free[to, node, device] = devices.free[when, node, device]
 
 
@@ -139,7 +139,7 @@ def lay_tight(devices: Devices, node: int, amount: int, chunks: int) -> None:
     needed, each = min(amount, devices.size), max(amount // devices.size, 1)
     for _ in range(chunks * each):
         best = -1
-        for device in range(devices.count[node]):
+        for device in range(devices.number[node]):
             left = devices.left[device]
             if left >= needed and (best < 0 or left < devices.left[best]):
                 best = device

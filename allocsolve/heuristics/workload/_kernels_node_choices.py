@@ -181,7 +181,7 @@ def _fragments_of_devices(
     if chunks > 0 and places.shapes[shape].exclusive:
         return 0.0
     kind, saved, size, lost, free = places.type_of_node[node], choice.saved, devices.size, 0.0, 0
-    for device in range(devices.count[node]):
+    for device in range(devices.number[node]):
         free += devices.now[device]
     if not free:
         return 0.0
@@ -195,7 +195,7 @@ def _fragments_of_devices(
         useless = 0
         if fits and needed:
             missing = max(needed // size, 1)
-            for device in range(devices.count[node]):
+            for device in range(devices.number[node]):
                 left = devices.now[device]
                 if left >= min(needed, size):
                     missing -= 1
@@ -228,7 +228,7 @@ def _lay_with_few_fragments(
     else:
         for chunk in range(chunks):
             best, least = -1, math.inf
-            for device in range(devices.count[node]):
+            for device in range(devices.number[node]):
                 if devices.left[device] < amount:
                     continue
                 lay(devices, device, amount, 1)

@@ -152,7 +152,7 @@ def _new_devices(given: PackedPlaces, pieces: int, times: int) -> Devices | None
     """Return devices on which nobody is, for kernels, with room for so many pieces at so many times."""
     if given.devices is None:
         return None
-    count = given.devices.count[given.type_of_node]
+    count = given.devices.number[given.type_of_node]
     most = int(count.max())
     empty = np.where(np.arange(most) < count[:, None], given.devices.size, 0)
     now, left, laid = np.zeros((3, most), dtype=np.int64)

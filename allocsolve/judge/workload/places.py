@@ -188,8 +188,8 @@ def _overfull(
         use = in_use(taken)
         for at in first_of_nodes(use > np.where(device < count, devices.size, 0)):
             what = f"{use[at]} {devices.name} of device {device} on node {node[at]}"
-            there = devices.size if device < count[at] else 0
-            yield f"at {shown_seconds(time[at])} s jobs hold {what}, which has {there}"
+            size = devices.size if device < count[at] else 0
+            yield f"at {shown_seconds(time[at])} s jobs hold {what}, which has {size}"
     alone = np.array([shape.exclusive for shape in shapes], dtype=np.int64)[job]
     there = in_use(np.ones(pairs, dtype=np.int64))
     for at in first_of_nodes((in_use(alone) > 0) & (there > 1)):

@@ -25,6 +25,7 @@ from allocsolve.instances.formats.own.workload_machine import (
 )
 from allocsolve.instances.formats.own.workload_places import (
     chunk_columns,
+    node_type_record,
     placed,
     places_texts,
     type_values,
@@ -124,28 +125,7 @@ def problem_fields() -> Fields:
             "a closed window ends after its start and closes what there is",
             "sums of times, and of nodes times run times, are small enough to be counted",
         ),
-        {"job": record(_job(), ("submit",)), "speedup": _speedup(), "node_type": _node_type()},
-    )
-
-
-def _node_type() -> Document:
-    return record(
-        {
-            "name": text("of the type", minLength=1),
-            "count": whole(1, "how many nodes there are of it"),
-            "has": amounts(
-                whole(0), "what there is on each node, by name; rules that look at processors look at `cpus`"
-            ),
-            "weight": whole(0, "nodes of the least weight are taken first", default=0),
-            "names": listing(text(), "of its nodes, such as `n[001-360]`, for people", default=[]),
-            "devices": amounts(
-                whole(1),
-                "into how many equal devices what there is of a resource on a node is divided: "
-                "a chunk lies on one of them, or takes whole ones",
-                default={},
-            ),
-        },
-        ("name", "count", "has"),
+        {"job": record(_job(), ("submit",)), "speedup": _speedup(), "node_type": node_type_record()},
     )
 
 

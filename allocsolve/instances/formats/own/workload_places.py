@@ -17,6 +17,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.instances.formats.files import show
+from allocsolve.instances.formats.schema import amounts, listing, record, text, whole
 from allocsolve.model import NodeType
 from allocsolve.model.places import max_devices
 
@@ -47,6 +48,28 @@ _SOUND: Final[dict[str, set[type]]] = {
     "exclusive": {bool, type(None)},
     "types": {list, type(None)},
 }
+
+
+def node_type_record() -> Document:
+    """Return what a schema says of a type of nodes."""
+    return record(
+        {
+            "name": text("of the type", minLength=1),
+            "count": whole(1, "how many nodes there are of it"),
+            "has": amounts(
+                whole(0), "what there is on each node, by name; rules that look at processors look at `cpus`"
+            ),
+            "weight": whole(0, "nodes of the least weight are taken first", default=0),
+            "names": listing(text(), "of its nodes, such as `n[001-360]`, for people", default=[]),
+            "devices": amounts(
+                whole(1),
+                "into how many equal devices what there is of a resource on a node is divided: "
+                "a chunk lies on one of them, or takes whole ones",
+                default={},
+            ),
+        },
+        ("name", "count", "has"),
+    )
 
 
 def types_of(check: Checker, listed: list[Document]) -> list[NodeType]:
