@@ -49,7 +49,7 @@ def divided(problem: WorkloadProblem) -> tuple[str, int]:
     kinds = [kind for kind in problem.node_types if kind.devices]
     if not kinds:
         return "", 0
-    ((name, count),) = kinds[0].devices
+    ((name, count),) = dict(kinds[0].devices).items()
     return name, dict(kinds[0].has)[name] // count
 
 
@@ -179,7 +179,7 @@ def schedule_of(
     pairs = [pair for placed in placements for pair in placed.items()]
     offsets = [sum(map(len, placements[:idx])) for idx in range(len(placements) + 1)]
     nodes, chunks = ([int(pair[at]) for pair in pairs] for at in (0, 1))
-    most = max((count for kind in problem.node_types for _, count in kind.devices), default=0)
+    most = max((count for kind in problem.node_types for count in dict(kind.devices).values()), default=0)
     on = [[*devices_of(spot), *[0] * most][:most] for _, spot in pairs]
     devices = np.array(on, dtype=np.int64).reshape(len(pairs), most) if most else None
     return WorkloadSchedule.on_places(problem, starts, offsets, nodes, chunks, devices)

@@ -83,9 +83,9 @@ def test_no_choice_of_jobs_is_worth_more(problem: WorkloadProblem, data: st.Data
     chosen = [jobs[job] for job in placed]
     at_once = WorkloadProblem(None, chosen, node_types=problem.node_types)
     said = {**found.devices, **on}
-    where = [
-        {node: Spot(count, said.get(job, {}).get(node, ())) for node, count in placed[job].items()}
-        for job in placed
+    where: list[Placement] = [
+        {node: Spot(count, said.get(job, {}).get(node, ())) for node, count in spots.items()}
+        for job, spots in placed.items()
     ]
     assert violations(at_once, schedule_of(at_once, [0.0] * len(chosen), where)) == ()
 

@@ -274,7 +274,8 @@ def schedule_fields() -> Fields:
         "pieces": listing(
             cells({**time, "title": "start"}, {**time, "title": "end"}, _held()),
             "`[start, end, nodes]`, in order of time; where nodes are places, `nodes` is a text such as "
-            "`3-6,9*2`: a chunk on each of the nodes 3 to 6, two on node 9",
+            "`3-6,9*2`: a chunk on each of the nodes 3 to 6, two on node 9; with devices `9*4:0*3+5`: of "
+            "four chunks on node 9 three on device 0 and one on device 5; `2:0-3`: whole devices 0 to 3",
         ),
     }
     return Fields(
