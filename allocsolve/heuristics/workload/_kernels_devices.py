@@ -52,11 +52,13 @@ def _fitting(devices: Devices, free: IntArray, node: int, amount: int, room: int
 
 
 @inner_kernel
-def room_on_devices(devices: Devices | None, when: int, each: IntArray, node: int, room: int) -> int:
-    """Return for how many chunks that take `each` there is room, if there is for `room` besides."""
+def room_on_devices(
+    devices: Devices | None, when: int, each: IntArray, shape: int, node: int, room: int
+) -> int:
+    """Return for how many chunks of a shape there is room, if there is for `room` besides."""
     if devices is None:
         return room
-    return _fitting(devices, devices.free[when, node], node, each[devices.resource], room)
+    return _fitting(devices, devices.free[when, node], node, each[shape, devices.resource], room)
 
 
 @inner_kernel
@@ -69,23 +71,32 @@ def see_devices(devices: Devices | None, when: int, node: int) -> None:
 
 
 @inner_kernel
-def also_see_devices(devices: Devices | None, when: int, each: IntArray, node: int, room: int) -> int:
+def also_see_devices(
+    devices: Devices | None, when: int, each: IntArray, shape: int, node: int, room: int
+) -> int:
     """Note what is free at another time, too; return the room, as above, that there is at all times noted."""
     if devices is None:
         return room
     for device in range(devices.number[node]):
         devices.seen[node, device] = min(devices.seen[node, device], devices.free[when, node, device])
-    return _fitting(devices, devices.seen[node], node, each[devices.resource], room)
+    return _fitting(devices, devices.seen[node], node, each[shape, devices.resource], room)
 
 
 @inner_kernel
 def hold_devices(
-    devices: Devices | None, when: int, each: IntArray, alone: int, node: int, piece: int, sign: int
+    devices: Devices | None,
+    when: int,
+    each: IntArray,
+    shape: int,
+    alone: int,
+    node: int,
+    piece: int,
+    sign: int,
 ) -> None:
     """Let a piece hold what it has on devices, or (sign -1) give it back; all of them if it is `alone`."""
     if devices is None:
         return
-    amount = min(each[devices.resource], devices.size)
+    amount = min(each[shape, devices.resource], devices.size)
     for device in range(devices.number[node]):
         taken = devices.size if alone else devices.held[piece, device] * amount
         devices.free[when, node, device] -= sign * taken

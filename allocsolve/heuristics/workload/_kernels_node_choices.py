@@ -143,7 +143,7 @@ def chunks_on(places: Places, when: int, shape: int, node: int) -> int:
             return 0
         if needed > 0 and left < room * needed:
             room = left // needed
-    return int(room_on_devices(places.devices, when, places.each[shape], node, room))
+    return int(room_on_devices(places.devices, when, places.each, shape, node, room))
 
 
 @inner_kernel

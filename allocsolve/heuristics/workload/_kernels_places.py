@@ -53,7 +53,7 @@ def hold(places: Places, when: int, shape: int, piece: int, sign: int) -> None:
             free[when, node, resource] -= sign * places.has[places.type_of_node[node], resource]
         else:
             free[when, node, resource] -= sign * places.chunks[piece] * places.each[shape, resource]
-    hold_devices(places.devices, when, places.each[shape], alone, node, piece, sign)
+    hold_devices(places.devices, when, places.each, shape, alone, node, piece, sign)
 
 
 @inner_kernel
@@ -130,7 +130,7 @@ def has_room(places: Places, shape: int) -> bool:
 def also_see(places: Places, shape: int, when: int, node: int) -> None:
     """Let the room that is noted of a node be what it has at another time, too."""
     room = min(places.room[node], chunks_on(places, when, shape, node))
-    places.room[node] = also_see_devices(places.devices, when, places.each[shape], node, room)
+    places.room[node] = also_see_devices(places.devices, when, places.each, shape, node, room)
 
 
 @inner_kernel
