@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -43,6 +43,15 @@ class _Left(NamedTuple):
     devices: IntArray
     #: Shape (nodes,): how many jobs are there, -1 if one is that is exclusive.
     anybody: IntArray
+
+
+class _Variables(NamedTuple):
+    """What is decided: of each group how many jobs start, how many chunks are where, and on which devices."""
+
+    numbers: Sequence[cp_model.IntVar]
+    on: Sequence[Mapping[int, cp_model.IntVar]]
+    #: By group and node; see `_on_devices`.
+    parts: Mapping[tuple[int, int], Sequence[cp_model.IntVar]]
 
 
 class _Group(NamedTuple):
@@ -94,7 +103,8 @@ def most_at_once(
     -----
     A variable says how many chunks of equal jobs lie on a node; jobs whose chunks would not tell whose they
     are, as exclusive ones of several chunks on a node, are told apart. Nodes with the same room come in one
-    order. Further variables say which devices chunks have, and equal devices of a node come in one order.
+    order. Further variables say which devices chunks have; then it is far harder, and the answer is at least
+    that of a rule: jobs of most value for what they take first, each where least is left.
     *Complexity*: it is a packing problem with several resources, NP-hard; 60 nodes with jobs of six shapes
     take .1 s, 200 take a second, 400 may stay open by some per cent.
 
@@ -123,7 +133,10 @@ def most_at_once(
     on = [_chunks_on(model, places, group, number) for group, number in zip(groups, numbers, strict=True)]
     _keep_capacities(model, places, groups, on, left.free)
     parts = _on_devices(model, places, groups, on, left.devices)
-    _order_equal_nodes(model, on, places.type_of_node, left)
+    if places.devices is None:
+        _order_equal_nodes(model, on, places.type_of_node, left)
+    else:
+        _hint_full_nodes(model, places, groups, _Variables(numbers, on, parts), left)
     lost = cp_model.LinearExpr.sum(
         [group.value * (len(group.jobs) - number) for group, number in zip(groups, numbers, strict=True)]
     )
@@ -202,19 +215,75 @@ def _groups(places: PackedPlaces, worth: Sequence[int], running: set[int], left:
     groups = []
     for (shape, value, _), jobs in together.items():
         alone = bool(places.exclusive[shape])
-        room = np.where(places.allowed[shape][places.type_of_node], places.per_node[shape] * len(jobs), 0)
-        needed = places.each[shape]
-        for resource in np.flatnonzero(needed):
-            room = np.minimum(room, left.free[:, resource] // needed[resource])
-        if places.devices is not None and (share := needed[places.devices.resource]):
-            parts = (left.devices // share).sum(axis=1)
-            if share >= places.devices.size:
-                whole = (left.devices == places.devices.size).sum(axis=1)
-                parts = whole // (share // places.devices.size)
-            room = np.minimum(room, parts)
-        room[(left.anybody < 0) | (alone & (left.anybody > 0))] = 0
-        groups.append(_Group(jobs, shape, value, np.maximum(room, 0), alone))
+        groups.append(_Group(jobs, shape, value, _room(places, shape, left, len(jobs)), alone))
     return groups
+
+
+def _room(places: PackedPlaces, shape: int, left: _Left, jobs: int) -> IntArray:
+    """Return for how many chunks of so many jobs of a shape each node has room."""
+    room = np.where(places.allowed[shape][places.type_of_node], places.per_node[shape] * jobs, 0)
+    needed = places.each[shape]
+    for resource in np.flatnonzero(needed):
+        room = np.minimum(room, left.free[:, resource] // needed[resource])
+    if places.devices is not None and (share := needed[places.devices.resource]):
+        parts = (left.devices // share).sum(axis=1)
+        if share >= places.devices.size:
+            whole = (left.devices == places.devices.size).sum(axis=1)
+            parts = whole // (share // places.devices.size)
+        room = np.minimum(room, parts)
+    room[(left.anybody < 0) | (places.exclusive[shape] & (left.anybody > 0))] = 0
+    return np.maximum(room, 0)
+
+
+def _hint_full_nodes(
+    model: cp_model.CpModel,
+    places: PackedPlaces,
+    groups: Sequence[_Group],
+    variables: _Variables,
+    left: _Left,
+) -> None:
+    """Hint at a first answer: jobs of most value for what they take first, each where least is left.
+
+    O(jobs x nodes x resources).
+    """
+    numbers, on, parts = variables
+    left = _Left(*(each.copy() for each in left))
+    largest = np.maximum(places.has.max(axis=0, initial=0), 1)
+    hints: dict[int, int] = Counter()
+    size = 0 if places.devices is None else places.devices.size
+
+    def rank(idx: int) -> tuple[float, float]:
+        taken = places.chunks[groups[idx].shape] * places.each[groups[idx].shape] / largest
+        return -groups[idx].value / max(float(taken.sum()), 1e-9), -float(taken.max(initial=0))
+
+    for idx in sorted(range(len(groups)), key=rank):
+        group, shape = groups[idx], groups[idx].shape
+        for _ in group.jobs:
+            room, rest = _room(places, shape, left, 1), int(places.chunks[shape])
+            least = int(places.least_nodes[shape])
+            if room.sum() < rest or (room > 0).sum() < least:
+                break
+            hints[numbers[idx].index] += 1
+            for node in sorted(
+                np.flatnonzero(room).tolist(), key=lambda node: float((left.free[node] / largest).sum())
+            ):
+                taken = min(int(room[node]), rest - max(0, least - 1))
+                rest, least = rest - taken, least - 1
+                hints[on[idx][node].index] += taken
+                left.anybody[node] += -1 if group.exclusive else 1
+                left.free[node] -= taken * places.each[shape]
+                share = 0 if places.devices is None else int(places.each[shape, places.devices.resource])
+                for _ in range(taken * max(1, share // size) if share else 0):
+                    amount = min(share, size)
+                    enough = np.where(left.devices[node] >= amount, left.devices[node], size + 1)
+                    device = int(enough.argmin())
+                    left.devices[node, device] -= amount
+                    hints[parts[idx if share < size else _WHOLE, node][device].index] += 1
+                if not rest:
+                    break
+    for some in (numbers, *(chunks.values() for chunks in on), *parts.values()):
+        for variable in some:
+            model.add_hint(variable, hints[variable.index])
 
 
 def _chunks_on(
@@ -284,13 +353,8 @@ def _on_devices(
             model.add(sum(mine) == sum(max(1, shares[at] // size) * on[at][node] for at in whose))
             for device, number in enumerate(mine):
                 taken[device].append(part * number)
-        loads = [sum(amounts) for amounts in taken]
-        last: dict[int, int] = {}
-        for device, amount in enumerate(left):
-            model.add(loads[device] <= amount)
-            if amount in last:
-                model.add(loads[last[amount]] >= loads[device])
-            last[amount] = device
+        for amounts, amount in zip(taken, left, strict=True):
+            model.add(sum(amounts) <= amount)
     return parts
 
 
@@ -303,9 +367,7 @@ def _order_equal_nodes(
     """Let equal nodes have ever less of what jobs hold, by a weighted sum: any order of them will do."""
     last: dict[tuple[int, ...], int] = {}
     for node, kind in enumerate(type_of_node.tolist()):
-        devices = sorted(left.devices[node].tolist())
-        key = (kind, int(np.sign(left.anybody[node])), *left.free[node].tolist(), *devices)
-        before = last.get(key)
+        before = last.get(key := (kind, int(np.sign(left.anybody[node])), *left.free[node].tolist()))
         last[key] = node
         if before is not None:
             sums = [
