@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allocsolve.heuristics import Easy, FirstFit
-from allocsolve.heuristics.workload.places import NODE_CHOICES
 from allocsolve.model import Jobs, NodeType, WorkloadProblem, packed_places
+from allocsolve.simulation.node_choice import NODE_CHOICES
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.workload.places import NodeChoice
+    from allocsolve.simulation.node_choice import NodeChoice
 
 #: Per cent of the GPUs, by the pods that come: Weng et al., USENIX ATC 2023.
 PUBLISHED: dict[str, dict[NodeChoice, float]] = {

@@ -28,7 +28,7 @@ from reservation_strategies import reservation_problems
 from resource_strategies import general_problems
 from strategies import box_problems, evolution_problems, partition_problems, workload_problems
 
-from allocsolve.bounds import strong_makespan_bound
+from allocsolve.bounds import strong_completion_bound, strong_makespan_bound
 from allocsolve.bounds.reservation import node_prices
 from allocsolve.bounds.workload import machine_prices, makespan_bound, time_prices
 from allocsolve.bounds.workload.job_prices import job_prices
@@ -106,6 +106,20 @@ def _step_prices(problem: EvolutionProblem, _: str) -> dict[str, Any]:
         rows = [[nodes for _, nodes in app.steps] for app in problem.applications]
         return {"kind": "step-prices", "prices": rows}
     return certificate
+
+
+def _falling_prices(problem: EvolutionProblem, _: str) -> dict[str, Any]:
+    """Return prices of a linear program; where they say no more than cheap bounds, some."""
+    certificate = strong_completion_bound(problem).certificate
+    last = 2 * (max(problem.releases) + sum(app.duration for app in problem.applications))
+    falls = [[nodes for _, nodes in app.steps] for app in problem.applications]
+    return certificate or {
+        "kind": "falling-prices",
+        "unit": max(1, *(app.area for app in problem.applications)),
+        "times": [0, last // 4, last],
+        "prices": [[fall * last // 4 for fall in row] for row in falls],
+        "falls": falls,
+    }
 
 
 @functools.lru_cache(maxsize=1)
@@ -382,6 +396,13 @@ ATTACKED: dict[str, Attacked] = {
         evolution_problems(releases=True),
         EVOLUTION_OBJECTIVES,
         _step_prices,
+        _least_of_applications,
+    ),
+    "falling-prices": Attacked(
+        "falling-prices",
+        evolution_problems(max_apps=4, max_steps=3, max_nodes=6, releases=True),
+        EVOLUTION_OBJECTIVES,
+        _falling_prices,
         _least_of_applications,
     ),
     "learned-clauses": Attacked(

@@ -13,9 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from allocsolve.errors import InvalidProblem
+from allocsolve.errors import InvalidProblem, UnsupportedProblem
 from allocsolve.model.checks import flag, in_range, instance, integer, items, shown
 from allocsolve.model.machine import NODES, checked_amounts
+from allocsolve.model.plain_only import NO_DEVICES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -117,6 +118,12 @@ def _check_devices(types: tuple[NodeType, ...]) -> None:
                     f"node type {each.name!r}: {amount} {name} are not devices of {size}, as others are"
                 )
             in_range(f"node type {each.name!r}: devices of {name}", count, 0, MAX_DEVICES)
+
+
+def refuse_devices(there: object) -> None:
+    """Raise `UnsupportedProblem` if there is anything on devices: who asks does not know them."""
+    if there:
+        raise UnsupportedProblem(NO_DEVICES)
 
 
 def max_devices(types: Iterable[NodeType]) -> int:

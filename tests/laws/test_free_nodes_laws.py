@@ -17,6 +17,7 @@ from allocsolve.kernels.free_nodes import (
     earliest,
     forget_past,
     free_steps,
+    has_room,
     least_free,
     limit_free,
     new_free_nodes,
@@ -50,7 +51,7 @@ class FreeBySecond:
 
 change_nodes, earliest_time, forget = entry(change), entry(earliest), entry(forget_past)
 begin_again, append_step = entry(restart), entry(append)
-least_of, limit_to = entry(least_free), entry(limit_free)
+least_of, limit_to, room_for = entry(least_free), entry(limit_free), entry(has_room)
 
 
 def by_second(profile: FreeNodes, seconds: int) -> list[int]:
@@ -141,7 +142,10 @@ def test_a_plan_that_is_written_anew_is_the_list_of_seconds(seed: int, count: in
             free[time:] = nodes
         for _ in range(20):
             start, end = sorted(rng.choice(np.arange(now, horizon), 2, replace=False).tolist())
-            assert least_of(profile, float(start), float(end)) == free[start:end].min()
+            least = free[start:end].min()
+            assert least_of(profile, float(start), float(end)) == least
+            for needed in (int(least), int(least) + 1):
+                assert room_for(profile, float(start), float(end), needed) == (needed <= least)
             nodes = int(rng.integers(-9, 10))
             limit_to(profile, float(start), float(end), nodes)
             free[start:end] = np.minimum(free[start:end], nodes)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import naive_resources
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, example, given, settings, strategies as st
 from resource_strategies import general_problems
 from strategies import workload_problems
 from tiers import examples
@@ -19,7 +19,7 @@ from allocsolve.heuristics.workload._kernels_queue import RESERVING
 from allocsolve.heuristics.workload.conservative import COMPRESSIONS, conservative_plan
 from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, run_queue
 from allocsolve.judge import workload_violations
-from allocsolve.model import ClosedWindow, Job, WorkloadProblem, WorkloadSchedule
+from allocsolve.model import ClosedWindow, Job, Jobs, WorkloadProblem, WorkloadSchedule
 
 if TYPE_CHECKING:
     from allocsolve.simulation import Simulation
@@ -143,7 +143,47 @@ def test_of_any_number_of_reservations_one_is_easy_and_all_are_a_plan_made_anew(
     overtakes = len(asked.boost) or len(asked.eligible)  # who comes late to a place before others
     if not overtakes and not (packed.runtime > packed.estimate).any():
         schedule = Easy(reservations="all").simulated(problem).schedule
-        assert schedule == Conservative("replan").simulated(problem).schedule
+        assert schedule.first_starts.tolist() == conservative_plan(problem, "replan").starts.tolist()
+
+
+def _queues(rng: np.random.Generator, *, plain: bool) -> WorkloadProblem:
+    """Return 60 jobs that wait for each other, and of which most end before their limits."""
+    many = 60
+    nodes, runtime = rng.choice([1, 1, 2, 4, 8], many), rng.integers(1, 30, many)
+    kinds = rng.choice([1, 1.25, 3], many, p=[0.2, 0.4, 0.4])
+    jobs = Jobs(rng.integers(0, 200, many), nodes, runtime, runtime * kinds)
+    if plain:
+        return WorkloadProblem(10, jobs)
+    extra: list[dict[str, Any]] = [{"needs": {"gpus": int(rng.integers(0, 3))}} for _ in range(many)]
+    if rng.random() < 0.5:  # who comes late, or with a head start, may stand before those that wait
+        for more in extra:
+            more |= {"boost": int(rng.integers(0, 90)), "eligible": int(rng.choice([0, 0, 150]))}
+    rows = [dataclasses.replace(job, **more) for job, more in zip(jobs, extra, strict=True)]
+    closed = [ClosedWindow(40, 90, {"nodes": int(rng.integers(1, 11))}), ClosedWindow(150, 170)]
+    return WorkloadProblem(10, rows, resources={"gpus": 4}, closed=closed)
+
+
+@example(seed=145, plain=False, many="all")  # a job with a head start comes and starts beside a plan
+@given(seed=st.integers(0, 2**32), plain=st.booleans(), many=st.sampled_from([1, 2, 7, "all"]))
+def test_a_plan_that_is_kept_is_one_made_anew(seed: int, plain: bool, many: Any) -> None:
+    """With a limit that no scan meets, plans are made anew in each call."""
+    problem = _queues(np.random.default_rng(seed), plain=plain)
+    policy = Easy(reservations=many).queue_policy
+    kept = dataclasses.replace(policy, rule=policy.rule._replace(kind=RESERVING))
+    anew = dataclasses.replace(kept, rule=kept.rule._replace(scan_limit=len(problem.jobs)))
+    assert seen(run_queue(problem, kept, policy.rules)) == seen(run_queue(problem, anew, policy.rules))
+
+
+@given(seed=st.integers(0, 2**32), plain=st.booleans())
+def test_jobs_that_are_planned_only_for_who_starts_now_start_as_all_were_promised(
+    seed: int, plain: bool
+) -> None:
+    """Where most jobs end early, `replan` looks no further than to the last job that may start."""
+    problem = _queues(np.random.default_rng(seed), plain=plain)
+    plan, made = conservative_plan(problem, "replan"), Conservative("replan").simulated(problem)
+    assert made.schedule.first_starts.tolist() == plan.starts.tolist()
+    for column in ("started", "reasons", "blocked"):
+        assert getattr(made.log, column).tolist() == getattr(plan.log, column).tolist()
 
 
 @settings(max_examples=examples(300), deadline=None)

@@ -1,31 +1,23 @@
-"""Queue policies where nodes are places: on which nodes jobs start, and what kernels take of both."""
+"""On which nodes a job starts where nodes are places: the rules, and what kernels take of nodes and jobs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from allocsolve.errors import UnsupportedProblem
-from allocsolve.heuristics.workload._kernels_devices import Devices
-from allocsolve.heuristics.workload._kernels_node_choices import Choice, Numbers, Places, Shape
-from allocsolve.heuristics.workload._kernels_place_plans import (
-    Cursor,
-    PlanNumbers,
-    Plans,
-    Reservation,
-    run_on_places,
-)
-from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS, FIRST_FIT, RESERVING, SLURM
+from allocsolve.kernels.devices import Devices
 from allocsolve.kernels.heap import Entry
+from allocsolve.kernels.node_choices import Choice, Numbers, Places, Shape
 from allocsolve.kernels.records import record, records
-from allocsolve.model import WorkloadSchedule, frozen, packed_places
-from allocsolve.simulation.kernels import initial_state
-from allocsolve.simulation.outcome import Simulation, log_of
+from allocsolve.model import frozen
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
-    from allocsolve.model import BoolArray, FloatArray, IntArray, PackedPlaces, WorkloadProblem
+    from collections.abc import Sequence
+
+    from allocsolve.kernels.spans import ClosedNodes
+    from allocsolve.model import BoolArray, FloatArray, IntArray, PackedPlaces
 
 #: On which nodes a job starts, where nodes are places; on a machine of equal nodes that are counted it
 #: changes nothing.
@@ -65,49 +57,57 @@ NODE_CHOICES: tuple[NodeChoice, ...] = get_args(NodeChoice)
 _TYPICAL: Final = 0.95
 _MOST_ROOM: Final = 2**62
 
-#: How many jobs may have reservations at once: a call takes some 10 s if so many have.
-MOST_PLANNED: Final = 2000
+
+class Pieces(NamedTuple):
+    """Where jobs are on nodes that are places, one job after the other."""
+
+    #: Shape (jobs + 1,): job ``j`` has the rows ``offsets[j]:offsets[j + 1]``.
+    offsets: IntArray
+    #: Shape (pieces,): a node, by id within a job, and how many chunks are on it.
+    nodes: IntArray
+    chunks: IntArray
+    #: Shape (pieces, devices): how many of the chunks are on a device, or have it as a whole one; None if
+    #: nothing is on devices.
+    devices: IntArray | None = None
+
+    @classmethod
+    def of(cls, spots: Sequence[Spots]) -> Pieces:
+        """Return those of jobs whose nodes and chunks are given."""
+        lengths = [len(nodes) for nodes, _ in spots]
+        nodes = np.concatenate([NO_PLACE, *(nodes for nodes, _ in spots)])
+        chunks = np.concatenate([NO_PLACE, *(chunks for _, chunks in spots)])
+        return cls(frozen(np.cumsum([0, *lengths])), frozen(nodes), frozen(chunks))
+
+    def spots(self, job: int) -> Spots:
+        """Return where a job is."""
+        at = slice(self.offsets[job], self.offsets[job + 1])
+        return self.nodes[at], self.chunks[at]
+
+    def pairs(self, job: int) -> tuple[tuple[int, int], ...]:
+        """Return the nodes of a job, and how many chunks are on each."""
+        nodes, chunks = self.spots(job)
+        return tuple(zip(nodes.tolist(), chunks.tolist(), strict=True))
 
 
-def simulate_on_places(
-    problem: WorkloadProblem, rule: QueueRule, estimates: Estimates, choice: NodeChoice, *, coalesce: bool
-) -> Simulation:
-    """Run a workload to its end, with the reasons of all starts.
+#: Nodes of a job by id, and how many chunks are on each.
+Spots: TypeAlias = "tuple[IntArray, IntArray]"
+NO_PLACE: Final = frozen(np.empty(0, dtype=np.int64))
 
-    O(queue) for each event, and O(nodes x resources + nodes of the job x shapes of jobs in the queue) for
-    each start; with reservations of several jobs O(reservations x (nodes + what is held)) for each of them.
-    `UnsupportedProblem` if the policy is not made for places, or there are counted resources.
+
+def given_to_kernels(given: PackedPlaces) -> PackedPlaces:
+    """Return places as kernels take them: there is a resource, if only one of which there is nothing.
+
+    `UnsupportedProblem` if a job has so many chunks that room for them cannot be counted.
     """
-    if rule.kind not in {FCFS, FIRST_FIT, EASY, RESERVING, SLURM}:
-        raise UnsupportedProblem("the tool that like= names knows no nodes that are places (node_types)")
-    if problem.resources:
-        raise UnsupportedProblem("counted resources beside nodes that are places are not taken into account")
-    packed, asked = problem.jobs.packed, problem.jobs.requirements
-    jobs = packed._replace(submit=packed.submit - asked.boost) if len(asked.boost) else packed
-    state = initial_state(
-        problem.num_nodes, asked.release(packed.submit), ordered=rule.kind not in {FCFS, FIRST_FIT}
-    )
-    given = packed_places(problem)
-    if given.chunks.max(initial=0) > _MOST_ROOM // problem.num_nodes:
+    if given.chunks.max(initial=0) > _MOST_ROOM // len(given.type_of_node):
         raise UnsupportedProblem(f"a job has {given.chunks.max()} chunks: room for them cannot be counted")
-    if not given.names:  # kernels find a resource, of which there is nothing
-        has, each = (np.zeros((len(rows), 1), dtype=np.int64) for rows in (given.has, given.each))
-        given = given._replace(names=("",), has=has, each=each)
-    planned = 0
-    if rule.kind in {RESERVING, SLURM}:
-        planned = min(len(problem.jobs), rule.passes.max_jobs if rule.kind == SLURM else rule.reservations)
-        if planned > MOST_PLANNED and rule.kind == RESERVING:
-            msg = f"reservations of {planned} jobs: on nodes that are places {MOST_PLANNED} at most"
-            raise UnsupportedProblem(msg)
-    places = new_places(given, planned)
-    plans = _new_plans(places, planned) if planned else None
-    chosen = choice_of(given, choice)
-    run_on_places(jobs, state, estimates, rule, coalesce, places, chosen, packed.submit, plans)
-    schedule = WorkloadSchedule.on_places(problem, state.job["start"], *pieces_of(places))
-    return Simulation(schedule, log_of(state))
+    if given.names:
+        return given
+    has, each = (np.zeros((len(rows), 1), dtype=np.int64) for rows in (given.has, given.each))
+    return given._replace(names=("",), has=has, each=each)
 
 
-def new_places(given: PackedPlaces, planned: int = 0) -> Places:
+def new_places(given: PackedPlaces, planned: int = 0, closed: ClosedNodes | None = None) -> Places:
     """Return nodes on which nobody is, for kernels, with room for so many reservations; none: for one."""
     nodes, num_jobs = len(given.type_of_node), len(given.shape)
     weight = given.weight[given.type_of_node]
@@ -145,6 +145,7 @@ def new_places(given: PackedPlaces, planned: int = 0) -> Places:
         node=np.empty(most, dtype=np.int64),
         chunks=np.empty(most, dtype=np.int64),
         devices=_new_devices(given, most, 3 if planned else 2),
+        closed=closed,
     )
 
 
@@ -167,21 +168,9 @@ def _new_devices(given: PackedPlaces, pieces: int, times: int) -> Devices | None
     )
 
 
-def _new_plans(places: Places, count: int) -> Plans:
-    """Return a plan without reservations, with room for so many, for kernels."""
-    shapes = len(places.shapes)
-    return Plans(
-        *(record(PlanNumbers), records(Reservation, count), record(Cursor), record(Cursor)),
-        by_begin=np.zeros(count, dtype=np.int64),
-        by_end=np.zeros(count, dtype=np.int64),
-        failed=np.zeros(shapes, dtype=np.int64),
-        seconds=np.zeros(shapes),
-        halves=np.array([0, places.numbers["used"] // 2]),
-    )
-
-
-def choice_of(given: PackedPlaces, choice: NodeChoice) -> Choice:
-    """Return a rule of choice for kernels."""
+def choice_of(given: PackedPlaces, choice: NodeChoice, mix: IntArray | None = None) -> Choice:
+    """Return a rule of choice for kernels; how many jobs are of each shape `mix` says, or else `given`."""
+    jobs = np.bincount(given.shape, minlength=len(given.chunks)) if mix is None else mix
     place = {name: idx for idx, name in enumerate(given.names)}
     return Choice(
         NODE_CHOICES.index(choice),
@@ -189,19 +178,23 @@ def choice_of(given: PackedPlaces, choice: NodeChoice) -> Choice:
         place.get("mem", -1),
         place.get("gpus", len(place) - 1) if given.devices is None else given.devices.resource,
         frozen(given.has.max(axis=0).astype(np.float64)),
-        *_typical(given),
+        *_typical(given, jobs if choice.startswith("fgd") else jobs[:0]),
     )
 
 
-def _typical(given: PackedPlaces) -> tuple[IntArray, BoolArray, FloatArray]:
+def _typical(given: PackedPlaces, jobs: IntArray) -> tuple[IntArray, BoolArray, FloatArray]:
     """Return what typical jobs take, where they may run, and their shares; the commonest first.
+
+    `jobs`, shape (shapes,), says how many are of each shape; empty if no rule asks.
 
     Of equally many, those come first that take less of the first resource in which they differ; then those
     that may run anywhere; then those that may not run on the last type of node in which they differ.
     """
-    resources = len(given.names)
-    rows = np.column_stack([given.each, ~given.allowed.all(axis=1), given.allowed[:, ::-1]])
-    jobs = np.bincount(given.shape, minlength=len(rows))
+    resources, types = len(given.names), len(given.has)
+    if not len(jobs):
+        none = np.empty((0, resources), dtype=np.int64), np.empty((0, types), dtype=np.bool_), np.empty(0)
+        return frozen(none[0]), frozen(none[1]), frozen(none[2])
+    rows = np.column_stack([given.each, ~given.allowed.all(axis=1), given.allowed[:, ::-1]])[: len(jobs)]
     kinds, kind = np.unique(rows, axis=0, return_inverse=True)
     counts = np.bincount(kind.reshape(-1), weights=jobs, minlength=len(kinds))
     order = np.argsort(-counts, kind="stable")
@@ -211,15 +204,12 @@ def _typical(given: PackedPlaces) -> tuple[IntArray, BoolArray, FloatArray]:
     return frozen(np.ascontiguousarray(each)), frozen(np.ascontiguousarray(allowed)), frozen(share)
 
 
-def pieces_of(places: Places) -> tuple[IntArray, IntArray, IntArray, IntArray | None]:
-    """Return where jobs have run: job ``j`` at ``offsets[j]:offsets[j + 1]`` of nodes, by id, and chunks.
-
-    And of devices, shape (pairs, devices), if anything is on them.
-    """
+def pieces_of(places: Places) -> Pieces:
+    """Return where jobs have run."""
     offsets = np.zeros(len(places.pieces) + 1, dtype=np.int64)
     np.cumsum(places.pieces, out=offsets[1:])
     job = np.repeat(np.arange(len(places.pieces)), places.pieces)
     rows = np.arange(offsets[-1]) - offsets[job] + places.first[job]
     rows = rows[np.lexsort((places.node[rows], job))]
     devices = None if places.devices is None else frozen(places.devices.held[rows])
-    return frozen(offsets), frozen(places.node[rows]), frozen(places.chunks[rows]), devices
+    return Pieces(frozen(offsets), frozen(places.node[rows]), frozen(places.chunks[rows]), devices)

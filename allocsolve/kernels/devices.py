@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
-    from allocsolve.model.arrays import IntArray
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Devices(NamedTuple):
@@ -21,22 +22,22 @@ class Devices(NamedTuple):
     resource: int
     size: int
     #: Shape (nodes,): how many devices there are; read-only.
-    number: IntArray
+    number: NDArray[np.int64]
     #: Shape (3, nodes, devices): what is free, as `Places.free`.
-    free: IntArray
+    free: NDArray[np.int64]
     #: Shape (nodes, devices): the least that is free at all times for which room is noted in `Places.room`.
-    seen: IntArray
+    seen: NDArray[np.int64]
     #: Shape (pieces + nodes, devices): how many chunks of a piece are on a device, or have it as a whole one.
-    held: IntArray
+    held: NDArray[np.int64]
     #: Shape (devices,): the same of the chunks that are laid on a node, and what is left beside them, of what
     #: is free now and of what is seen.
-    laid: IntArray
-    now: IntArray
-    left: IntArray
+    laid: NDArray[np.int64]
+    now: NDArray[np.int64]
+    left: NDArray[np.int64]
 
 
 @inner_kernel
-def _fitting(devices: Devices, free: IntArray, node: int, amount: int, room: int) -> int:
+def _fitting(devices: Devices, free: NDArray[np.int64], node: int, amount: int, room: int) -> int:
     """Return for how many chunks there is room, if there is for `room` besides. O(devices)."""
     if not room or not amount:
         return room
@@ -53,7 +54,7 @@ def _fitting(devices: Devices, free: IntArray, node: int, amount: int, room: int
 
 @inner_kernel
 def room_on_devices(
-    devices: Devices | None, when: int, each: IntArray, shape: int, node: int, room: int
+    devices: Devices | None, when: int, each: NDArray[np.int64], shape: int, node: int, room: int
 ) -> int:
     """Return for how many chunks of a shape there is room, if there is for `room` besides."""
     if devices is None:
@@ -72,7 +73,7 @@ def see_devices(devices: Devices | None, when: int, node: int) -> None:
 
 @inner_kernel
 def also_see_devices(
-    devices: Devices | None, when: int, each: IntArray, shape: int, node: int, room: int
+    devices: Devices | None, when: int, each: NDArray[np.int64], shape: int, node: int, room: int
 ) -> int:
     """Note what is free at another time, too; return the room, as above, that there is at all times noted."""
     if devices is None:
@@ -86,7 +87,7 @@ def also_see_devices(
 def hold_devices(
     devices: Devices | None,
     when: int,
-    each: IntArray,
+    each: NDArray[np.int64],
     shape: int,
     alone: int,
     node: int,

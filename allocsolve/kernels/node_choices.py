@@ -1,7 +1,7 @@
 """On which nodes a job goes, for kernels: the places that nodes are, and the rules that choose among them.
 
 All rules take nodes of the least weight first, and of equal ones the first by id; see
-`allocsolve.heuristics.workload.places.NodeChoice` for what each one looks at. A node that is taken gets as
+`allocsolve.simulation.node_choice.NodeChoice` for what each one looks at. A node that is taken gets as
 many chunks as it has room for, less what the fewest nodes of the job demand of those to come.
 """
 
@@ -10,23 +10,29 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from allocsolve.heuristics.workload._kernels_devices import (
+from allocsolve.kernels import inner_kernel
+from allocsolve.kernels.closed_nodes import is_closed
+from allocsolve.kernels.devices import (
     Devices,
+    also_see_devices,
     begin_laying,
+    hold_devices,
     lay,
     lay_tight,
     room_on_devices,
+    see_devices,
 )
-from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.heap import BY_ITEM, Entry, lower, raise_up
 from allocsolve.kernels.records import Record
 
 if TYPE_CHECKING:
-    from allocsolve.kernels.records import Records
-    from allocsolve.model.arrays import BoolArray, IntArray
-    from allocsolve.model.columns import FloatArray
+    import numpy as np
+    from numpy.typing import NDArray
 
-#: Codes of the rules, in the order of `allocsolve.heuristics.workload.places.NODE_CHOICES`. `LATE` is for
+    from allocsolve.kernels.records import Records
+    from allocsolve.kernels.spans import ClosedNodes
+
+#: Codes of the rules, in the order of `allocsolve.simulation.node_choice.NODE_CHOICES`. `LATE` is for
 #: plans: it takes the nodes on which least of a job fits now, whatever their weights.
 FIRST: Final = 0
 BEST_FIT: Final = 1
@@ -75,6 +81,8 @@ class Numbers(Record):
     #: Number of nodes of the plan of the head, and of all plans so far.
     planned: int
     plans: int
+    #: The time (s) of the call.
+    now: float
 
 
 class Places(NamedTuple):
@@ -82,37 +90,39 @@ class Places(NamedTuple):
 
     #: Shape (types, resources), (nodes,), (shapes, resources), (shapes, types) and (jobs,): given, see
     #: `allocsolve.model.PackedPlaces`; read-only. There is one resource at least.
-    has: IntArray
-    type_of_node: IntArray
-    each: IntArray
-    most: IntArray
-    shape: IntArray
+    has: NDArray[np.int64]
+    type_of_node: NDArray[np.int64]
+    each: NDArray[np.int64]
+    most: NDArray[np.int64]
+    shape: NDArray[np.int64]
     #: Shape (nodes,): nodes by (weight, id); those of the l-th least weight are the places
     #: ``levels[l]:levels[l + 1]`` of it, and `level` is that of each node; read-only.
-    by_weight: IntArray
-    levels: IntArray
-    level: IntArray
+    by_weight: NDArray[np.int64]
+    levels: NDArray[np.int64]
+    level: NDArray[np.int64]
     shapes: Records[Shape]
     numbers: Numbers
     #: Shape (shapes,): those in the queue come first.
-    waiting: IntArray
+    waiting: NDArray[np.int64]
     #: Shape (3, nodes, resources) and (3, nodes): what is free, and how many jobs are on each node, -1 if one
     #: is there that is exclusive; `NOW`, `LATER` and `AHEAD`, the last one only for plans of several jobs.
-    free: IntArray
-    occupants: IntArray
+    free: NDArray[np.int64]
+    occupants: NDArray[np.int64]
     #: Shape (nodes,): the room for chunks of the job that is looked at.
-    room: IntArray
+    room: NDArray[np.int64]
     #: Shape (nodes,): candidates by (key, id), and where they stand on the heap: empty, as nobody asks.
     heap: Records[Entry]
-    heap_places: IntArray
+    heap_places: NDArray[np.int64]
     #: Shape (jobs,): the pieces of a job that has started are ``first:first + pieces``.
-    first: IntArray
-    pieces: IntArray
+    first: NDArray[np.int64]
+    pieces: NDArray[np.int64]
     #: Shape (pieces + nodes,): a node, and how many chunks are on it; what is planned comes last.
-    node: IntArray
-    chunks: IntArray
+    node: NDArray[np.int64]
+    chunks: NDArray[np.int64]
     #: None if nothing is on devices.
     devices: Devices | None
+    #: None if no node is closed for a time.
+    closed: ClosedNodes | None
 
 
 class Choice(NamedTuple):
@@ -124,11 +134,11 @@ class Choice(NamedTuple):
     memory: int
     saved: int
     #: Shape (resources,): what the largest node has.
-    largest: FloatArray
+    largest: NDArray[np.float64]
     #: Typical jobs: shape (typical, resources), (typical, types) and (typical,), the last of sum 1.
-    typical_each: IntArray
-    typical_allowed: BoolArray
-    share: FloatArray
+    typical_each: NDArray[np.int64]
+    typical_allowed: NDArray[np.bool_]
+    share: NDArray[np.float64]
 
 
 @inner_kernel
@@ -144,6 +154,48 @@ def chunks_on(places: Places, when: int, shape: int, node: int) -> int:
         if needed > 0 and left < room * needed:
             room = left // needed
     return int(room_on_devices(places.devices, when, places.each, shape, node, room))
+
+
+@inner_kernel
+def hold(places: Places, when: int, shape: int, piece: int, sign: int) -> None:
+    """Let a job of a shape hold a piece, or (sign -1) give it back; an exclusive one holds the whole node."""
+    node, free = places.node[piece], places.free
+    alone = places.shapes[shape].exclusive
+    places.occupants[when, node] += -sign if alone else sign
+    for resource in range(free.shape[2]):
+        if alone:
+            free[when, node, resource] -= sign * places.has[places.type_of_node[node], resource]
+        else:
+            free[when, node, resource] -= sign * places.chunks[piece] * places.each[shape, resource]
+    hold_devices(places.devices, when, places.each, shape, alone, node, piece, sign)
+
+
+@inner_kernel
+def has_room(places: Places, shape: int) -> bool:
+    """Return whether a job fits into the room that is noted. O(nodes)."""
+    total = nodes = 0
+    for node in range(len(places.room)):
+        total += places.room[node]
+        nodes += places.room[node] > 0
+    return bool(total >= places.shapes[shape].chunks and nodes >= places.shapes[shape].least_nodes)
+
+
+@inner_kernel
+def also_see(places: Places, shape: int, when: int, node: int) -> None:
+    """Let the room that is noted of a node be what it has at another time, too."""
+    room = min(places.room[node], chunks_on(places, when, shape, node))
+    places.room[node] = also_see_devices(places.devices, when, places.each, shape, node, room)
+
+
+@inner_kernel
+def see_room(places: Places, shape: int, when: int, other: int) -> bool:
+    """Note the room that nodes have at one time and at another one; return whether a job fits. O(nodes)."""
+    for node in range(len(places.room)):
+        places.room[node] = chunks_on(places, when, shape, node)
+        see_devices(places.devices, when, node)
+        if places.room[node] and when != other:
+            also_see(places, shape, other, node)
+    return has_room(places, shape)
 
 
 @inner_kernel
@@ -279,6 +331,10 @@ def _key(places: Places, choice: Choice, rule: int, shape: int, node: int) -> fl
     has, free, each = places.has, places.free, places.each
     kind, key = places.type_of_node[node], 0.0
     if rule == LATE:
+        if places.closed is not None:
+            now = places.numbers.now
+            if is_closed(places.closed, node, now, now):
+                return 0.0
         return float(chunks_on(places, NOW, shape, node))
     if rule == LEAST_LOADED:
         if has[kind, choice.cpus]:
