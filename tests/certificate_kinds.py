@@ -239,8 +239,8 @@ def _machine_job_prices(problem: WorkloadProblem, term: Any) -> dict[str, Any]:
 
 def _dates(problem: WorkloadProblem, term: Any, params: DateTreeParams = DateTreeParams()) -> dict[str, Any]:
     """Return trees with a few cuts; without jobs that count there is one without any."""
-    by_job = _job_prices(problem, term)
-    if not problem.packed.weight.any():
+    by_job = _machine_job_prices(problem, term)
+    if not problem.jobs.packed.weight.any():
         return _one_leaf(by_job)
     forest = DateForest(problem, term, by_job, params)
     for tree in [stretch.tree for stretch in forest.stretches]:
@@ -260,7 +260,9 @@ def _one_leaf(by_job: dict[str, Any]) -> dict[str, Any]:
     prices = {"first_slots": by_job["first_slots"], "offsets": by_job["offsets"]}
     jobs = [*range(len(by_job["first_slots"]))]
     first = {"parent": -1, "jobs": jobs, **prices, "differences": by_job["prices"]}
-    common = {key: by_job[key] for key in ("term", "edges", "nodes", "unit")}
+    common: dict[str, Any] = {
+        key: by_job[key] for key in ("term", "edges", "nodes", "units", "unit") if key in by_job
+    }
     return {"kind": "date-tree", **common, "lists": [first], "jobs": [-1], "cuts": [0]}
 
 
@@ -273,7 +275,9 @@ def _forest(problem: WorkloadProblem, term: Any) -> dict[str, Any]:
         return found
     count = len(problem.jobs)
     tree = {"slots": [0, len(found["edges"]) - 1], **{key: found[key] for key in ("lists", "jobs", "cuts")}}
-    common = {key: found[key] for key in ("term", "edges", "nodes", "unit")}
+    common: dict[str, Any] = {
+        key: found[key] for key in ("term", "edges", "nodes", "units", "unit") if key in found
+    }
     shared = {"first_slots": [0] * count, "offsets": [0] * (count + 1), "prices": []}
     return {"kind": "date-trees", **common, "shared": shared, "stretches": [0] * count, "trees": [tree]}
 
@@ -436,6 +440,13 @@ ATTACKED: dict[str, Attacked] = {
         "date-tree", RIGID_REALS, MEANS, _dates, workload_optimum, _with_total, 1e-12
     ),
     "date-trees": Attacked("date-trees", RIGID, MEANS, _forest, workload_optimum, _with_totals),
+    "date-tree on machines": Attacked("date-tree", MACHINES, MEANS, _dates, workload_optimum, _with_total),
+    "date-tree on machines of real times": Attacked(
+        "date-tree", MACHINES_REALS, MEANS, _dates, workload_optimum, _with_total, 1e-12
+    ),
+    "date-trees on machines": Attacked(
+        "date-trees", MACHINES, MEANS, _forest, workload_optimum, _with_totals
+    ),
     "machine-prices": Attacked("machine-prices", MACHINES, MEANS, _machine_prices, workload_optimum),
     "machine-prices of real times": Attacked(
         "machine-prices", MACHINES_REALS, MEANS, _machine_prices, workload_optimum, tolerance=1e-12

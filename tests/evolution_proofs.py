@@ -137,6 +137,17 @@ def refuted_horizon(problem: EvolutionProblem, items: list[Item], prices: Prices
     return None
 
 
+def implied(problem: EvolutionProblem, items: list[Item], prices: Prices | None = None) -> Values | None:
+    """Return the differences that follow from items without any assumption; None for a contradiction."""
+    checker = _Checker(problem, prices)
+    for item in items:
+        try:
+            assert checker.take(*item)
+        except _Contradiction:
+            return None
+    return checker.ground
+
+
 class _Checker:
     """What a proof has shown so far."""
 
@@ -235,31 +246,66 @@ class _Checker:
     def pay(self, values: Values) -> None:
         """Make room for what steps pay up to the end and from the start of each one, second by second."""
         origin = self.n - 1
-        priced = [
+        held = [
             (self.moves.start(app, step), self.moves.end(app, step), price)
             for app, row in enumerate(self.prices)
             for step, price in enumerate(row)
-            if price
         ]
-        if self.horizon is None:
+        if self.horizon is None or not self.most:
             return
-        release = (origin, min(self.problem.releases))
-        for start, end, _ in priced:
-            for left, right in ((release, end), (start, (origin, self.horizon))):
-                while (length := self.apart(values, left, right)) > 0:
-                    inside = [
-                        price
-                        * min(
-                            self.apart(values, a, b),
-                            self.apart(values, left, b),
-                            self.apart(values, a, right),
-                            length,
-                        )
-                        for a, b, price in priced
-                    ]
-                    if sum(each for each in inside if each > 0) <= self.most * length:
-                        break
-                    self.raise_to(values, left[0], right[0], length + 1 + left[1] - right[1])
+        release, horizon = (origin, min(self.problem.releases)), (origin, self.horizon)
+        windows = [(release, horizon)]
+        for start, end, price in held:
+            windows += [(release, end), (start, horizon)] if price else []
+        for left, right in windows:
+            while (length := self.apart(values, left, right)) > 0:
+                inside = [
+                    min(
+                        self.apart(values, a, b),
+                        self.apart(values, left, b),
+                        self.apart(values, a, right),
+                        length,
+                    )
+                    for a, b, _ in held
+                ]
+                paid = sum(price * max(0, own) for own, (_, _, price) in zip(inside, held, strict=True))
+                if paid + self.unpaid(values, inside) <= self.most * length:
+                    break
+                self.raise_to(values, left[0], right[0], length + 1 + left[1] - right[1])
+
+    def unpaid(self, values: Values, inside: list[int]) -> int:
+        """Return what cannot be paid as nothing with a price fits beside a step, which is held so long."""
+        steps = [
+            (self.moves.start(app, step), self.moves.end(app, step), app, nodes, self.prices[app][step])
+            for app, profile in enumerate(self.problem.applications)
+            for step, (_, nodes) in enumerate(profile.steps)
+        ]
+        alone: dict[Any, int] = {}
+        unpaid = 0
+        for own, (start, end, app, nodes, price) in zip(inside, steps, strict=True):
+            seconds = own
+            for begin, stop, other, more, other_price in steps:
+                if other != app and nodes + more <= self.problem.num_nodes and other_price:
+                    pairs = itertools.product((start, begin), (end, stop))
+                    # How long after the one's start the other ends, at most.
+                    seconds -= max(0, min(-self.apart(values, late, early) for early, late in pairs))
+            if seconds > 0 and price:
+                unpaid += (self.most - price) * seconds
+            elif seconds > 0:
+                alone[start, end] = seconds
+
+        def longest(after: tuple[int, int] | None, left: dict[Any, int]) -> int:
+            """Return the most seconds of steps that follow each other, of those that are left."""
+            return max(
+                (
+                    seconds + longest(step[1], {other: left[other] for other in left if other != step})
+                    for step, seconds in left.items()
+                    if after is None or self.apart(values, after, step[0]) >= 0
+                ),
+                default=0,
+            )
+
+        return unpaid + self.most * longest(None, alone)
 
     def apart(self, values: Values, first: tuple[int, int], second: tuple[int, int]) -> int:
         """Return the least seconds from a moment to another one; each is some seconds after a point."""

@@ -24,6 +24,16 @@ def evolution_toy(rng: random.Random, limits: Sequence[float]) -> EvolutionProbl
     return EvolutionProblem(num_nodes, apps, releases=releases, expand_limit=rng.choice(limits))
 
 
+def wide_toy(rng: random.Random, limits: Sequence[float]) -> EvolutionProblem:
+    """Three or four applications of wide and narrow steps on ten nodes: many do not fit beside others."""
+    apps = tuple(
+        EvolutionProfile([(rng.randint(1, 3), rng.choice((3, 5, 6, 7))) for _ in range(rng.randint(1, 3))])
+        for _ in range(rng.choice((3, 4)))
+    )
+    releases = tuple(rng.randint(0, 4) for _ in apps) if rng.random() < 0.2 else ()
+    return EvolutionProblem(10, apps, releases=releases, expand_limit=rng.choice(limits))
+
+
 def partition_toy(rng: random.Random) -> PartitionProblem:
     """One to three axes, lines and rings, up to 16 nodes, some busy, connected sets or any."""
     while True:

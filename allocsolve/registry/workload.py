@@ -299,8 +299,8 @@ _CERTIFICATES: Final = (
         general=True,
         verified_for="rigid jobs on plain machines, whole weights, times in quarters of a second",
     ),
-    _kind("date-tree", "a tree of cuts between starts", "date_trees:date_trees_bound"),
-    _kind("date-trees", "a tree for each stretch of jobs", "date_trees:date_trees_bound"),
+    _kind("date-tree", "a tree of cuts between starts", "date_trees:date_trees_bound", general=True),
+    _kind("date-trees", "a tree for each stretch of jobs", "date_trees:date_trees_bound", general=True),
     _kind(
         *("makespan", "a single job, areas, or wide jobs", "certificate:makespan_rule_bound"),
         rigid=False,

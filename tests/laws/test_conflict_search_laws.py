@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from naive_optimum import optimum
-from random_toys import evolution_toy
+from random_toys import evolution_toy, wide_toy
 from strategies import evolution_problems
 from tiers import draws, examples
 
@@ -125,9 +125,12 @@ def test_two_thousand_toys_have_the_optima_of_brute_force(
     rng = random.Random(0)
     for number in draws(2000):
         slices = rng.choice((1, 7, 20, 1000))
-        problem = evolution_toy(rng, limits)
+        is_wide = term == "makespan" and rng.random() < 0.3
+        problem = wide_toy(rng, limits) if is_wide else evolution_toy(rng, limits)
         least = least_of(problem, term)
         rows = [[rng.randint(0, 3) for _ in app.steps] for app in problem.applications]
+        if is_wide and rng.random() < 0.7:
+            rows = [[int(2 * n > problem.num_nodes) for _, n in app.steps] for app in problem.applications]
         prices = step_prices(problem, rows) if rng.random() < 0.5 else None
         found = verdict(problem, least, term=term, slices=slices, prices=prices)
         assert found == ANSWER, (number, problem, prices)

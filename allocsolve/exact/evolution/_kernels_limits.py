@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from allocsolve.exact.evolution._kernels_closure import ARC, PRICE_REASON, REASON, WASTE_REASON
-from allocsolve.exact.evolution._kernels_prices import PriceLimit, explain_prices, hold_prices
+from allocsolve.exact.evolution._kernels_prices import explain_prices, hold_prices
 from allocsolve.exact.evolution._kernels_sum import (
     LIMIT,
     QUIET,
@@ -18,6 +18,7 @@ from allocsolve.exact.evolution._kernels_waste import WasteLimit, explain_waste,
 from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
+    from allocsolve.exact.evolution._kernels_idle import PriceLimit
     from allocsolve.exact.evolution._kernels_offsets import Engine
 
 

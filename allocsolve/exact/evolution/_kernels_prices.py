@@ -2,56 +2,47 @@
 
 Steps have prices per second, such that steps which are held at the same time pay at most so much together,
 the *most*; see `allocsolve.bounds.configuration_lp`. So in a *window*, a time that is not shorter than its
-length l, steps pay at most l times the most. The windows are those from the least release to the end of each
-step with a price, and from the start of each one to the horizon. A step that is held for h seconds, of which
-at most c lie outside of the window, is held within it for min(h - c, l) seconds. While that is too much to
-pay for, the window is longer than l.
+length l, steps pay at most l times the most. The windows are the time from the least release to the horizon,
+those from the least release to the end of each step with a price, and from the start of each one to the
+horizon. A step that is held for h seconds, of which at most c lie behind that end, or before that start, is
+held within it for h - c seconds. In a shorter time it is held for no longer than that. What is lost is not
+paid either; see `_kernels_idle`. While all that is too much, the window is longer than l.
 
 The checker of learned clauses derives the same raises by itself, from the prices.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from allocsolve.exact.evolution._kernels_closure import (
+    ARC,
     CULPRIT,
-    NEW,
-    PREVIOUS,
+    OLD,
     TRAIL,
     before_hole,
     raise_arc,
 )
+from allocsolve.exact.evolution._kernels_idle import (
+    DELAY,
+    END,
+    END_DELAY,
+    PRICE,
+    START,
+    PriceLimit,
+    alone,
+    apart,
+    find_beside,
+    find_inside,
+    lost,
+    overlap,
+)
 from allocsolve.exact.evolution._kernels_offsets import Engine, arcs_of
-from allocsolve.exact.evolution._kernels_sum import CONFLICT, QUIET, RAISED
+from allocsolve.exact.evolution._kernels_sum import CONFLICT, QUIET, RAISED, write_culprit
 from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
-
-#: Columns of `PriceLimit.windows`, and of `PriceLimit.steps`: a point and the seconds from it to the start,
-#: a point and the seconds from it to the end; of a step also its price.
-_START, _DELAY, _END, _END_DELAY, _PRICE = range(5)
-
-
-class PriceLimit(NamedTuple):
-    """Steps with prices, and windows in which they have to be paid for."""
-
-    windows: IntArray
-    steps: IntArray
-    #: The most that steps pay in a second; shape (1,).
-    most: IntArray
-    #: Work space: for how many seconds each step is held within a window.
-    inside: IntArray
-
-
-@inner_kernel
-def _value_before(e: Engine, arc: int, entry: int) -> int:
-    """Return the value that an arc had before an entry of the trail."""
-    at = e.latest[arc]
-    while at >= entry:
-        at = e.trail[at, PREVIOUS]
-    return int(e.trail[at, NEW] if at >= 0 else e.ground[arc])
 
 
 @inner_kernel
@@ -59,7 +50,7 @@ def _paid(p: PriceLimit, length: int) -> int:
     """Return what steps pay in a window of so many seconds."""
     paid = 0
     for step in range(len(p.steps)):
-        paid += p.steps[step, _PRICE] * min(p.inside[step], length)
+        paid += p.steps[step, PRICE] * min(p.inside[step], length)
     return paid
 
 
@@ -68,33 +59,31 @@ def hold_prices(e: Engine, p: PriceLimit, n: int, first_reason: int) -> int:
     """Raise what follows from the prices when all else is propagated; see the module.
 
     The reason of a raise by window w is `first_reason` - w. The results are those of `hold_sum`.
-    O(windows * steps), and what each raise costs.
+    O(windows * steps^2), and what each raise costs.
     """
-    values, state, inside = e.values, e.state, p.inside
+    values, state = e.values, e.state
     if 4 * state[TRAIL] > 3 * len(e.trail):
         return QUIET
     arcs = arcs_of(e)
     most = p.most[0]
     outcome = QUIET
+    find_beside(p, n, values, e.ground)
     for window in range(len(p.windows)):
-        start, end = p.windows[window, _START], p.windows[window, _END]
-        delay, end_delay = p.windows[window, _DELAY], p.windows[window, _END_DELAY]
+        start, end = p.windows[window, START], p.windows[window, END]
+        delay, end_delay = p.windows[window, DELAY], p.windows[window, END_DELAY]
         arc = start * n + end
         length = values[arc] + end_delay - delay
         if length < 1:
             continue
-        for step in range(len(p.steps)):
-            own_start, own_end = p.steps[step, _START], p.steps[step, _END]
-            own_delay, own_end_delay = p.steps[step, _DELAY], p.steps[step, _END_DELAY]
-            late = values[start * n + own_start] + own_delay - delay
-            early = values[own_end * n + end] + end_delay - own_end_delay
-            held = values[own_start * n + own_end] + own_end_delay - own_delay
-            inside[step] = max(0, held + min(0, late, early))
+        find_inside(p, n, values, window)
         paid = _paid(p, length)
-        if paid <= most * length:
+        unpaid = lost(p, n, values, most * length - paid + 1)
+        if paid + unpaid <= most * length:
             continue
-        while paid > most * length:
-            length = (paid + most - 1) // most
+        if start == end:
+            return write_culprit(e, explain_prices(e, p, n, window, state[TRAIL], 1))
+        while paid + unpaid > most * length:
+            length = (paid + unpaid + most - 1) // most
             paid = _paid(p, length)
         outcome = RAISED
         if raise_arc(arcs, n, arc, length + delay - end_delay, first_reason - window):
@@ -117,61 +106,125 @@ def _premise(e: Engine, arc: int, value: int, count: int) -> int:
 
 
 @inner_kernel
+def _look_back(e: Engine, entry: int, before: IntArray) -> None:
+    """Write the values that all arcs had before an entry of the trail."""
+    for arc in range(len(before)):
+        before[arc] = e.values[arc]
+    for at in range(e.state[TRAIL] - 1, entry - 1, -1):
+        before[e.trail[at, ARC]] = e.trail[at, OLD]
+
+
+@inner_kernel
 def explain_prices(e: Engine, p: PriceLimit, n: int, window: int, entry: int, value: int) -> int:
     """Write premises from before `entry` with which the arc of a window has `value`; return their number.
 
-    Steps that pay little are left out, as far as the surplus lasts; what is left of it shortens others.
-    O(steps^2).
+    Steps that lose or pay little are left out, as far as the surplus lasts; what is left of it lets others
+    overlap, and shortens them. O(trail entries behind + steps^2).
     """
-    start, end = p.windows[window, _START], p.windows[window, _END]
-    delay, end_delay = p.windows[window, _DELAY], p.windows[window, _END_DELAY]
-    steps, inside = p.steps, p.inside
-    value = before_hole(e.hole_offsets, e.holes, start * n + end, value)
-    length = value + end_delay - delay - 1  # it cannot be so short
-    for step in range(len(steps)):
-        own_start, own_end = steps[step, _START], steps[step, _END]
-        late = _value_before(e, start * n + own_start, entry) + steps[step, _DELAY] - delay
-        early = _value_before(e, own_end * n + end, entry) + end_delay - steps[step, _END_DELAY]
-        held = _value_before(e, own_start * n + own_end, entry)
-        held += steps[step, _END_DELAY] - steps[step, _DELAY]
-        inside[step] = max(0, min(length, held + min(0, late, early)))
-    surplus = _paid(p, length) - p.most[0] * length - 1
+    steps, inside, chosen, before = p.steps, p.inside, p.chosen, p.before
+    arc = p.windows[window, START] * n + p.windows[window, END]
+    more = p.windows[window, END_DELAY] - p.windows[window, DELAY]
+    most = p.most[0]
+    _look_back(e, entry, before)
+    find_beside(p, n, before, e.ground)
+    find_inside(p, n, before, window)
+    length = before_hole(e.hole_offsets, e.holes, arc, value) + more - 1  # it cannot be so short
+    surplus = lost(p, n, before, 0) + _paid(p, length) - most * length - 1
     if surplus < 0:
         raise AssertionError("the explanation of a window does not hold")
     while True:
         least, pays = -1, surplus + 1
         for step in range(len(steps)):
-            if inside[step] > 0 and inside[step] * steps[step, _PRICE] < pays:
-                least, pays = step, inside[step] * steps[step, _PRICE]
+            loses = (most - steps[step, PRICE]) * alone(p, step)
+            if chosen[step] == 1 and loses < pays:
+                least, pays = step, loses
+        if least < 0:
+            break
+        surplus -= pays
+        chosen[least] = 0
+    for step in range(len(steps)):
+        if steps[step, PRICE] == 0 and chosen[step] == 0:
+            inside[step] = 0
+    while True:
+        least, pays = -1, surplus + 1
+        for step in range(len(steps)):
+            price = steps[step, PRICE] * min(inside[step], length)
+            if inside[step] > 0 and chosen[step] == 0 and price < pays:
+                least, pays = step, price
         if least < 0:
             break
         surplus -= pays
         inside[least] = 0
-    count = _premise(e, start * n + end, 1 + delay - end_delay, 0)
+    count = _premise(e, arc, 1 - more, 0)
+    count, surplus = _explain_alone(e, p, n, surplus, count)
     for step in range(len(steps)):
         if inside[step] == 0:
             continue
-        less = min(surplus // steps[step, _PRICE], inside[step] - 1)
-        surplus -= less * steps[step, _PRICE]
-        count = _explain_step(e, p, n, window, step, entry, inside[step] - less, count)
+        seconds = min(inside[step], length)
+        pays = most if chosen[step] else steps[step, PRICE]
+        less = min(surplus // pays, seconds - 1)
+        surplus -= less * pays
+        count = _explain_step(e, p, n, window, step, seconds - less, count)
     return count
 
 
 @inner_kernel
-def _explain_step(
-    e: Engine, p: PriceLimit, n: int, window: int, step: int, entry: int, seconds: int, count: int
-) -> int:
+def _explain_alone(e: Engine, p: PriceLimit, n: int, surplus: int, count: int) -> tuple[int, int]:
+    """Write premises with which the chosen steps are alone; return their number and the surplus left.
+
+    Where the surplus lasts, a step with a price may overlap with them for longer.
+    """
+    steps, before, ground = p.steps, p.before, e.ground
+    last = -1
+    for at in range(_count_free(p)):
+        step = p.order[at]
+        if p.chosen[step] == 0:
+            continue
+        if last >= 0:
+            arc = steps[last, END] * n + steps[step, START]
+            count = _premise(e, arc, steps[last, END_DELAY] - steps[step, DELAY], count)
+        last = step
+    for step in range(len(steps)):
+        if p.chosen[step] == 0:
+            continue
+        loses = p.most[0] - steps[step, PRICE]
+        for at in range(p.partner_offsets[step], p.partner_offsets[step + 1]):
+            other = p.partners[at]
+            seconds = overlap(p, n, before, ground, step, other)
+            more = overlap(p, n, ground, ground, step, other) - seconds
+            if loses * more <= surplus:
+                surplus -= loses * more
+                continue
+            one, two = step, other
+            if apart(p, n, before, other, step) > apart(p, n, before, step, other):
+                one, two = other, step
+            arc = steps[one, END] * n + steps[two, START]
+            count = _premise(e, arc, steps[one, END_DELAY] - steps[two, DELAY] - seconds, count)
+    return count, surplus
+
+
+@inner_kernel
+def _count_free(p: PriceLimit) -> int:
+    """Return the number of steps without a price."""
+    count = 0
+    for step in range(len(p.steps)):
+        count += p.steps[step, PRICE] == 0
+    return count
+
+
+@inner_kernel
+def _explain_step(e: Engine, p: PriceLimit, n: int, window: int, step: int, seconds: int, count: int) -> int:
     """Write premises with which a step is held for so many seconds within a window; return their number.
 
     What is needed of its start and its end is as little as its duration allows.
     """
-    start, end = p.windows[window, _START], p.windows[window, _END]
-    delay, end_delay = p.windows[window, _DELAY], p.windows[window, _END_DELAY]
-    own_start, own_end = p.steps[step, _START], p.steps[step, _END]
-    own_delay, own_end_delay = p.steps[step, _DELAY], p.steps[step, _END_DELAY]
+    start, end = p.windows[window, START], p.windows[window, END]
+    delay, end_delay = p.windows[window, DELAY], p.windows[window, END_DELAY]
+    own_start, own_end = p.steps[step, START], p.steps[step, END]
+    own_delay, own_end_delay = p.steps[step, DELAY], p.steps[step, END_DELAY]
     held_arc, late_arc, early_arc = own_start * n + own_end, start * n + own_start, own_end * n + end
-    late = _value_before(e, late_arc, entry) + own_delay - delay
-    early = _value_before(e, early_arc, entry) + end_delay - own_end_delay
+    late = p.before[late_arc] + own_delay - delay
+    early = p.before[early_arc] + end_delay - own_end_delay
     # The least seconds of its hold with which both ends, as they are, leave enough inside.
     held = max(e.ground[held_arc] + own_end_delay - own_delay, seconds - min(0, late, early))
     count = _premise(e, held_arc, held + own_delay - own_end_delay, count)

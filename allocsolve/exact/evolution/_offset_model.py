@@ -30,10 +30,10 @@ from allocsolve.exact.evolution._kernels_closure import (
     WIDEST,
 )
 from allocsolve.exact.evolution._kernels_conflict import UNNEEDED
+from allocsolve.exact.evolution._kernels_idle import PriceLimit
 from allocsolve.exact.evolution._kernels_limits import Limits
 from allocsolve.exact.evolution._kernels_offset_search import add_fact, search
 from allocsolve.exact.evolution._kernels_offsets import Engine
-from allocsolve.exact.evolution._kernels_prices import PriceLimit
 from allocsolve.exact.evolution._kernels_sum import LIMIT, SumLimit
 from allocsolve.exact.evolution._kernels_waste import WasteLimit
 from allocsolve.exact.evolution._segments import segments_of
@@ -266,25 +266,42 @@ class OffsetModel:
         return max(-1, min(available - problem.area, 1 << 62))
 
     def _price_limit(self) -> PriceLimit:
-        """Return the steps with prices, and the windows of which they take their share."""
+        """Return the steps and prices, and the windows of which they take their share."""
         rows: list[tuple[int, int, int, int, int]] = []
+        owners: list[tuple[int, int]] = []
         if self._prices:
-            for times, prices in zip(self._segments.times, self._prices.of_steps, strict=True):
+            for app, (times, prices) in enumerate(
+                zip(self._segments.times, self._prices.of_steps, strict=True)
+            ):
                 rows += [
-                    (*start, *end, price)
-                    for (start, end), price in zip(pairwise(times), prices, strict=True)
-                    if price
+                    (*start, *end, price) for (start, end), price in zip(pairwise(times), prices, strict=True)
                 ]
+                owners += [(app, nodes) for nodes in self._problem.applications[app].nodes]
+        partners = [
+            [
+                other
+                for other, (app, nodes) in enumerate(owners)
+                if app != own_app and rows[other][4] and own_nodes + nodes <= self._problem.num_nodes
+            ]
+            for own_app, own_nodes in owners
+        ]
         origin, release = self._points - 1, min(self._problem.releases)
-        starts, ends = sorted({row[:2] for row in rows}), sorted({row[2:4] for row in rows})
-        windows = [(origin, release, *end) for end in ends]
+        priced = [row for row in rows if row[4]]
+        starts, ends = sorted({row[:2] for row in priced}), sorted({row[2:4] for row in priced})
+        windows = [(origin, release, origin, self._time)]
+        windows += [(origin, release, *end) for end in ends]
         windows += [(*start, origin, self._time) for start in starts]
         most = self._prices.most if self._prices else 0
+        if (len(rows) + 2) * most * LATEST >= 1 << 62:
+            priced = []  # sums of what is paid or lost might not fit 64 bits
         return PriceLimit(
-            np.array(windows, dtype=np.int64).reshape(-1, 4),
-            np.array(rows, dtype=np.int64).reshape(-1, 5),
+            np.array(windows if priced else [], dtype=np.int64).reshape(-1, 4),
+            np.array(rows if priced else [], dtype=np.int64).reshape(-1, 5),
+            np.cumsum([0, *map(len, partners)]),
+            np.array([other for own in partners for other in own], dtype=np.int64),
             np.array([most], dtype=np.int64),
-            np.zeros(len(rows), dtype=np.int64),
+            np.zeros(self._points**2, dtype=np.int64),
+            *np.zeros((6, len(rows)), dtype=np.int64),
         )
 
     def _number(self, cover: tuple[Block, ...]) -> int:

@@ -248,7 +248,8 @@ def bound_of_certificate(
         return TermBound(prices.value, certificate, prices)
     if certificate.get("kind") in ("date-tree", "date-trees"):
         value = certified_bound(problem, certificate, (term,))
-        return TermBound(value, certificate, job_prices_of(problem, term, root_prices(problem, certificate)))
+        roots = _priced(problem).of_certificate(problem, term, root_prices(problem, certificate))
+        return TermBound(value, certificate, roots)
     return TermBound(certified_bound(problem, certificate, (term,)), certificate)
 
 

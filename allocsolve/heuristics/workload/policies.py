@@ -18,6 +18,7 @@ from allocsolve.heuristics.workload._kernels_queue import (
     FIRST_FIT,
     HPCOPT,
     MJS2023,
+    NO_USERS,
     ORDER_CODES,
     RAPS,
     RESERVING,
@@ -26,6 +27,7 @@ from allocsolve.heuristics.workload._kernels_queue import (
     Estimates,
     QueueRule,
     decide_variant,
+    initial_estimates,
     learn,
     nothing_blocked,
     one_pass,
@@ -205,9 +207,6 @@ EstimateSource: TypeAlias = Literal["limit", "actual", "user-average"]
 #: The scan limit and the number of reservations, in jobs, that stand for all: more than any queue holds.
 ALL_JOBS: Final = 2**62
 
-#: The users where nothing is learned from them.
-_NO_USERS: Final = np.empty(0, dtype=np.int64)
-
 #: Kinds of policies that have kernels of their own.
 _VARIANTS: Final = frozenset({HPCOPT, RAPS, MJS2023})
 #: Kinds of policies that need running jobs in the order of their expected ends.
@@ -346,7 +345,7 @@ def _prepared(problem: WorkloadProblem, policy: QueuePolicy) -> tuple[Estimates,
     """Return the estimates and the memory with which a run begins."""
     packed = problem.jobs.packed
     sources = {"limit": packed.estimate, "actual": packed.runtime, "user-average": packed.estimate}
-    users = user_numbers(problem) if policy.rule.learning else _NO_USERS
+    users = user_numbers(problem) if policy.rule.learning else NO_USERS
     estimates = initial_estimates(
         packed.estimate, sources[policy.running], sources[policy.queued], users=users
     )
@@ -394,22 +393,6 @@ def _looks_at_all(rule: QueueRule) -> bool:
 def _can_be_tree(rule: QueueRule) -> bool:
     """Return whether a rule looks at all jobs, with estimates that stay, so that a tree finds who starts."""
     return rule.kind in {FIRST_FIT, EASY} and rule.scan_limit == ALL_JOBS and not rule.learning
-
-
-def initial_estimates(limit: FloatArray, *expected: FloatArray, users: IntArray = _NO_USERS) -> Estimates:
-    """Return the estimates (s) with which a policy begins: of users, of running and of queued jobs.
-
-    Those that are `expected` are those of users if left out.
-    """
-    running, queued = expected or (limit, limit)
-    return Estimates(
-        limit=limit,
-        running=running.copy(),
-        queued=queued.copy(),
-        scores=np.empty(len(limit)),
-        user=users,
-        last_runs=np.full((int(users.max(initial=-1)) + 1, 2), np.nan),
-    )
 
 
 def _learned(view: QueueView, wanted: IntArray) -> FloatArray:

@@ -14,6 +14,7 @@ from __future__ import annotations
 # Each fault of an item has a return value of its own.
 from typing import TYPE_CHECKING, NamedTuple
 
+from allocsolve.judge.evolution._kernels_prices import Prices, find_company, least_length
 from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
@@ -70,12 +71,8 @@ class Base(NamedTuple):
     #: times the horizon, less what is `spent` are the node-seconds that all of them can waste together.
     waste: IntArray
     spent: int
-    #: Steps with a price: rows (the point of the start, the seconds from there to it, the point of the end,
-    #: the seconds from there to it, the price of a second). Those that are held at the same time pay `most`
-    #: together; none is before `release`.
-    priced: IntArray
-    most: int
-    release: int
+    #: What steps pay.
+    prices: Prices
     #: The slot in which each clause is kept, by its number; -1 if it is not kept.
     place: IntArray
     #: By slot: the number of the clause (-1 if deleted) and its rows of `facts`, (arc, value). The first two
@@ -212,36 +209,32 @@ def _is_too_much(b: Base, n: int) -> bool:
 
 
 @inner_kernel
-def _paid(b: Base, n: int, at: int, before: bool, length: int) -> int:
-    """Return what steps pay at least before the end of a step, or after its start, in so many seconds."""
-    own, paid = b.priced[at], 0
-    for start, delay, end, end_delay, price in b.priced:
-        held = b.values[start * n + end] + end_delay - delay
-        if before:
-            inside = b.values[end * n + own[2]] + own[3] - end_delay
-        else:
-            inside = b.values[own[0] * n + start] + delay - own[1]
-        paid += price * max(0, min(held, held + inside, length))
-    return paid
+def _is_unpayable(b: Base, n: int) -> bool:
+    """Return whether steps cannot be paid for up to the horizon; if not, put what follows into the queue.
 
-
-@inner_kernel
-def _pay(b: Base, n: int) -> None:
-    """Put into the queue how long it takes to pay for the steps before the end or after the start of each."""
-    origin = n - 1
-    for at in range(len(b.priced)):
-        start, delay, end, end_delay, _ = b.priced[at]
-        for before in (True, False):
-            arc = origin * n + end if before else start * n + origin
-            more = end_delay - b.release if before else b.state[HORIZON] - delay
-            length = b.values[arc] + more
-            if length < 1:
-                continue
-            paid = _paid(b, n, at, before, length)
-            while paid > b.most * length:
-                length = -(-paid // b.most)
-                paid = _paid(b, n, at, before, length)
-            want(b, arc, length - more)
+    That is how long it takes to pay for the steps before the end, or after the start, of each one.
+    """
+    prices, values, origin, horizon = b.prices, b.values, n - 1, b.state[HORIZON]
+    release = prices.release
+    find_company(prices, n, values)
+    length = horizon - release
+    if length < 1:
+        return False
+    if least_length(prices, n, values, origin, release, origin, horizon, length) > length:
+        return True
+    for at in range(len(prices.steps)):
+        start, delay, end, end_delay, price = prices.steps[at]
+        if price == 0:
+            continue
+        length = values[origin * n + end] + end_delay - release
+        if length > 0:
+            longer = least_length(prices, n, values, origin, release, end, end_delay, length)
+            want(b, origin * n + end, longer - end_delay + release)
+        length = values[start * n + origin] + horizon - delay
+        if length > 0:
+            longer = least_length(prices, n, values, start, delay, origin, horizon, length)
+            want(b, start * n + origin, longer - horizon + delay)
+    return False
 
 
 @inner_kernel
@@ -295,8 +288,8 @@ def propagate(b: Base, n: int) -> int:
         if state[_CHANGED] == 0:
             if len(b.waste) > 0 and _is_too_much(b, n):
                 return CONTRADICTION
-            if state[_QUEUED] == 0:
-                _pay(b, n)
+            if state[_QUEUED] == 0 and len(b.prices.steps) > 0 and _is_unpayable(b, n):
+                return CONTRADICTION
             if state[_QUEUED] == 0:
                 return FIXPOINT
             continue

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from allocsolve.judge.evolution._kernels_prices import Prices
     from allocsolve.judge.evolution._kernels_proof import Base
     from allocsolve.model import EvolutionProblem, IntArray
 
@@ -88,7 +89,18 @@ def refutation_bound(problem: EvolutionProblem, certificate: Mapping[str, object
     pays at most P. If that time is at most l seconds, for any l > 0, a step that is held for h seconds or
     more, of which at most c lie outside, is held for min(h - c, l) seconds of it or more, or for all of it.
     So while the sum of price * min(h - c, l) exceeds P * l, the time is longer than l; as that sum is concave
-    in l, this then holds for all times below l as well.
+    in l, this then holds for all times below l as well. (8) A step can lie outside on one side only, as
+    nothing is held before the least release or after the horizon; so one with the price p is held within that
+    time for s = h - c seconds. The company of a step are the steps of other applications with a price that
+    need no more than all nodes together with it. With each of them it overlaps no longer than from its start
+    to the other's end, than from the other's start to its end, and than each of both is held. If these
+    seconds add up to t < s, there are s - t seconds in which it is held and nothing in its company is, so p
+    is all that is paid in them. For different steps with a price these seconds are different: if two are held
+    at the same time, each is in the company of the other. Steps without a price have others, in which nothing
+    is paid; those of two of them are different if one ends before the other starts. So the sum of (P - p) *
+    (s - t) over all steps with a price, and of P * (s - t) over steps without one that follow each other,
+    cannot be paid. It adds to the sum in (7) whatever l is, so what was said of that stays true. As much can
+    be paid from the least release to the horizon as there is time.
 
     *Complexity*: O(pairs of steps), then for each learned clause the propagation of its negation.
 
@@ -195,7 +207,6 @@ def _base(problem: EvolutionProblem, points: Points, prices: object) -> Base:
     rows = [(i * n + i + 1, seconds, nodes) for i, seconds, nodes in expandable if nodes]
     waste = np.array(rows, dtype=np.int64).reshape(-1, 3)
     area = sum(duration * nodes for profile in problem.applications for duration, nodes in profile.steps)
-    priced, most = _priced(problem, points, prices)
     given = len(points.clauses)
     clauses = _CLAUSES + given
     facts = np.zeros((_FACTS + 2 * given + 4 * arcs, 2), dtype=np.int32)
@@ -222,9 +233,7 @@ def _base(problem: EvolutionProblem, points: Points, prices: object) -> Base:
         num_nodes=problem.num_nodes,
         waste=waste,
         spent=min(problem.num_nodes * min(problem.releases) + area, 1 << 62),
-        priced=priced,
-        most=most,
-        release=min(problem.releases),
+        prices=_paying(problem, points, prices),
         place=slots,
         slot_number=slots.copy(),
         slot_begin=2 * slots,
@@ -245,16 +254,34 @@ def _base(problem: EvolutionProblem, points: Points, prices: object) -> Base:
     )
 
 
-def _priced(problem: EvolutionProblem, points: Points, prices: object) -> tuple[IntArray, int]:
-    """Return the steps with a price, as in `Base`, and the most that steps pay which are held together."""
-    if prices is None:
-        return np.empty((0, 5), dtype=np.int64), 0
-    most = most_paid(problem, prices)
-    flat = np.array([price for row in cast("list[list[int]]", prices) for price in row], dtype=np.int64)
-    if flat.astype(float).sum() >= _MOST_PRICES:
-        raise InvalidAnswer("prices of the certificate add up to 2^32 or more")
-    rows = np.column_stack([points.start, points.delay, points.end, points.end_delay, flat])
-    return rows[flat > 0], most
+def _paying(problem: EvolutionProblem, points: Points, prices: object) -> Prices:
+    """Return what steps pay; without prices there are none."""
+    from allocsolve.judge.evolution._kernels_prices import Prices  # noqa: PLC0415 - loads numba
+    from allocsolve.judge.evolution._kernels_proof import BEYOND  # noqa: PLC0415 - loads numba
+
+    packed = problem.packed
+    rows, most = np.empty((0, 5), dtype=np.int64), 0
+    if prices is not None:
+        most = most_paid(problem, prices)
+        flat = np.array([price for row in cast("list[list[int]]", prices) for price in row], dtype=np.int64)
+        if flat.astype(float).sum() >= _MOST_PRICES:
+            raise InvalidAnswer("prices of the certificate add up to 2^32 or more")
+        rows = np.column_stack([points.start, points.delay, points.end, points.end_delay, flat])
+    owners = np.repeat(np.arange(len(problem.applications)), np.diff(packed.offsets))
+    fits = (packed.nodes[:, None] + packed.nodes <= problem.num_nodes) & (owners[:, None] != owners)
+    company = [np.flatnonzero(own & (rows[:, 4] > 0)) for own in fits[: len(rows)]]
+    return Prices(
+        steps=rows if most else rows[:0],
+        most=most,
+        release=min(problem.releases),
+        can_lose=(len(rows) + 2) * most * BEYOND < 1 << 62,
+        company_offsets=np.cumsum([0, *map(len, company)]),
+        company=np.concatenate([*company, np.empty(0, dtype=np.int64)]).astype(np.int64),
+        beside=np.zeros(len(rows), dtype=np.int64),
+        inside=np.zeros(len(rows), dtype=np.int64),
+        free=np.zeros(len(rows), dtype=np.int64),
+        alone=np.zeros(len(rows), dtype=np.int64),
+    )
 
 
 def _with_room(base: Base) -> Base:
