@@ -6,6 +6,7 @@ whose nodes are places, by each rule of choice. Jobs that need all of a node are
     python places.py                                   # jobs that are drawn, on 100 nodes of 8 GPUs
     python places.py --cirrus cirrus_2024Q1_sacct.csv.gz
     python places.py --alibaba FOLDER                  # with the tables of its trace of 2023
+    python places.py --fgd FOLDER                      # how full its GPUs get if pods come and none leaves
 """
 
 from __future__ import annotations
@@ -13,14 +14,27 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
+import itertools
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allocsolve.heuristics import Easy
+from allocsolve.heuristics import Easy, FirstFit
 from allocsolve.model import Jobs, NodeType, WorkloadProblem, packed_places
 from allocsolve.simulation.node_choice import NODE_CHOICES
+
+if TYPE_CHECKING:
+    from allocsolve.simulation.node_choice import NodeChoice
+
+#: Per cent of the GPUs, by the pods that come: Weng et al., USENIX ATC 2023.
+PUBLISHED: dict[str, dict[NodeChoice, float]] = {
+    "default": {"dot": 90.9, "best-fit": 93.1, "fgd-scores": 95.39},
+    "gpushare100": {"dot": 82.4, "best-fit": 85.0, "fgd-scores": 86.90},
+    "gpushare40": {"fgd-scores": 94.15},
+    "multigpu50": {"fgd-scores": 97.18},
+}
+ALLOCATING: tuple[NodeChoice, ...] = ("first", "best-fit", "dot", "fgd-scores")
 
 
 def counted(problem: WorkloadProblem) -> WorkloadProblem:
@@ -77,46 +91,103 @@ def cirrus(path: Path, load: float) -> WorkloadProblem:
     return WorkloadProblem(None, jobs, node_types=[NodeType("standard", 360, {"cpus": 36})])
 
 
-def alibaba(folder: Path, load: float, count: int, seed: int) -> WorkloadProblem:
-    """Return pods drawn from those of a trace that ran for a day at most, on every tenth of its nodes.
+def nodes_of_alibaba(folder: Path, step: int) -> list[NodeType]:
+    """Return the nodes of a trace, or one of so many, in its order.
 
-    Cores and GPUs are in thousandths; how they are shared among the devices of a node is not modelled.
+    Cores are in thousandths; so are GPUs, each of which is a device.
     """
-    rng = np.random.default_rng(seed)
     names = "model", "cpu_milli", "memory_mib", "gpu"
-    kinds: dict[tuple[str, ...], int] = {}
-    for row in table(next(folder.glob("openb_node_list_gpu*")))[::10]:
-        kind = tuple(row[name] for name in names)
-        kinds[kind] = kinds.get(kind, 0) + 1
-    types = [
-        NodeType(f"{model}-{at}", number, {"cpus": int(cpus), "mem": int(mem), "gpus": 1000 * int(gpus)})
-        for at, ((model, cpus, mem, gpus), number) in enumerate(kinds.items())
-    ]
-    pods: list[tuple[int, dict[str, int], list[str]]] = []
-    for row in table(next(folder.glob("openb_pod_list_default*"))):
-        gpus = int(row["num_gpu"]) * int(row["gpu_milli"] or 0)
-        each = {"cpus": int(row["cpu_milli"]), "mem": int(row["memory_mib"]), "gpus": gpus}
-        may = [kind.name for kind in types if kind.name.split("-")[0] in row["gpu_spec"].split("|")]
-        allowed = may if row["gpu_spec"] else [kind.name for kind in types]
-        fits = any(
-            all(dict(kind.has).get(n, 0) >= a for n, a in each.items())
-            for kind in types
-            if kind.name in allowed
+    rows = table(next(folder.glob("openb_node_list_gpu*")))[::step]
+    kinds = itertools.groupby(tuple(row[name] for name in names) for row in rows)
+    return [
+        NodeType(
+            f"{model}-{at}",
+            len([*same]),
+            {"cpus": int(cpus), "mem": int(mem), "gpus": 1000 * int(gpus)},
+            devices={"gpus": int(gpus)},
         )
-        ran = int(row["deletion_time"]) - int(row["scheduled_time"] or row["creation_time"])
-        if fits and 0 < ran <= 86_400:
-            pods.append((ran, each, allowed))
-    chosen = [pods[at] for at in rng.integers(0, len(pods), count)]
-    runtime = np.array([ran for ran, _, _ in chosen])
-    there = sum(kind.count * dict(kind.has).get("gpus", 0) for kind in types)
-    span = sum(ran * each["gpus"] for ran, each, _ in chosen) / there / load
-    columns: dict[str, Any] = {
-        "each": [each for _, each, _ in chosen],
-        "types": [may for _, _, may in chosen],
+        for at, ((model, cpus, mem, gpus), same) in enumerate(kinds)
+    ]
+
+
+def pods_of_alibaba(rows: list[dict[str, str]], types: list[NodeType]) -> dict[str, list[Any]]:
+    """Return what pods hold, each of them one chunk: less than a GPU, or whole ones, and of which models."""
+    names = [kind.name for kind in types]
+    wanted = [{*filter(None, (row.get("gpu_spec") or "").split("|"))} for row in rows]
+    return {
+        "chunks": [1] * len(rows),
+        "each": [
+            {
+                "cpus": int(row["cpu_milli"]),
+                "mem": int(row["memory_mib"]),
+                "gpus": int(row["num_gpu"]) * int(row["gpu_milli"] or 0),
+            }
+            for row in rows
+        ],
+        "types": [
+            [name for name in names if name.split("-")[0] in models] if models else None for models in wanted
+        ],
     }
+
+
+def alibaba(folder: Path, load: float, count: int, seed: int) -> WorkloadProblem:
+    """Return pods drawn from those of a trace that ran for a day at most, on every tenth of its nodes."""
+    rng = np.random.default_rng(seed)
+    types = nodes_of_alibaba(folder, 10)
+    models = {kind.name.split("-")[0] for kind in types}
+    rows, runs = [], []
+    for row in table(next(folder.glob("openb_pod_list_default*"))):
+        ran = int(row["deletion_time"]) - int(row["scheduled_time"] or row["creation_time"])
+        if 0 < ran <= 86_400 and (not row["gpu_spec"] or models & {*row["gpu_spec"].split("|")}):
+            rows.append(row)
+            runs.append(ran)
+    columns = pods_of_alibaba(rows, types)
+    chosen = rng.integers(0, len(rows), count).tolist()
+    runtime = np.array([runs[at] for at in chosen])
+    there = sum(kind.count * dict(kind.has).get("gpus", 0) for kind in types)
+    span = sum(runs[at] * columns["each"][at]["gpus"] for at in chosen) / there / load
     submit = np.sort(rng.uniform(0, span, count).round())
-    jobs = Jobs(submit, np.ones(count, int), runtime, 2 * runtime, chunks=[1] * count, **columns)
+    drawn = {name: [column[at] for at in chosen] for name, column in columns.items()}
+    jobs = Jobs(submit, np.ones(count, int), runtime, 2 * runtime, **drawn)
     return WorkloadProblem(None, jobs, node_types=types)
+
+
+def arriving(folder: Path, pods: str, seed: int) -> WorkloadProblem:
+    """Return pods of a trace that come one a second until 130 % of its GPUs are asked for, and stay."""
+    rng = np.random.default_rng(seed)
+    types = nodes_of_alibaba(folder, 1)
+    rows = table(next(folder.glob(f"openb_pod_list_{pods}.csv*")))
+    columns = pods_of_alibaba(rows, types)
+    gpus = np.array([each["gpus"] for each in columns["each"]])
+    there = sum(kind.count * dict(kind.has).get("gpus", 0) for kind in types)
+    order = np.concatenate([rng.permutation(len(rows)), rng.integers(0, len(rows), 4 * len(rows))])
+    order = order[: np.searchsorted(np.cumsum(gpus[order]), 1.3 * there) + 1]
+    rng.shuffle(order)
+    drawn = {name: [column[at] for at in order.tolist()] for name, column in columns.items()}
+    ones = np.ones(len(order), dtype=np.int64)
+    return WorkloadProblem(None, Jobs(np.arange(len(order)), ones, 10**7 * ones, **drawn), node_types=types)
+
+
+def allocated(problem: WorkloadProblem, choice: NodeChoice) -> float:
+    """Return the per cent of all GPUs that are allocated if a job that does not fit when it comes is lost."""
+    places = packed_places(problem)
+    gpus = places.each[places.shape, places.names.index("gpus")]
+    starts = FirstFit(choice=choice).simulated(problem).schedule.first_starts
+    there = np.diff(places.first_node) @ places.has[:, places.names.index("gpus")]
+    return float(100 * gpus[starts == problem.jobs.packed.submit].sum() / there)
+
+
+def show_allocated(folder: Path, draws: int) -> None:
+    """Print what is allocated of the GPUs of each trace that is there, beside what was published."""
+    print(f"{'GPUs allocated [%]':22}{'pods':14}{'here':>8}{'published':>12}")
+    for pods, published in PUBLISHED.items():
+        if not [*folder.glob(f"openb_pod_list_{pods}.csv*")]:
+            continue
+        problems = [arriving(folder, pods, seed) for seed in range(draws)]
+        for choice in ALLOCATING:
+            share = np.mean([allocated(problem, choice) for problem in problems])
+            there = f"{published[choice]:12.1f}" if choice in published else f"{'-':>12}"
+            print(f"{choice:22}{pods:14}{share:8.1f}{there}")
 
 
 def show(problem: WorkloadProblem) -> None:
@@ -142,11 +213,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cirrus", type=Path, metavar="FILE", help="the table of its jobs")
     parser.add_argument("--alibaba", type=Path, metavar="FOLDER", help="that has its tables")
+    parser.add_argument("--fgd", type=Path, metavar="FOLDER", help="that has its tables")
+    parser.add_argument("--draws", type=int, default=2, help="of --fgd")
     parser.add_argument("--load", type=float, help="of the machine; of Cirrus, times that of the trace")
     parser.add_argument("--jobs", type=int, default=10_000, help="how many are drawn")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    if args.cirrus:
+    if args.fgd:
+        show_allocated(args.fgd, args.draws)
+    elif args.cirrus:
         show(cirrus(args.cirrus, args.load or 1.0))
     elif args.alibaba:
         show(alibaba(args.alibaba, args.load or 0.9, args.jobs, args.seed))

@@ -7,7 +7,18 @@ from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from naive_places import Placement, is_closed, nodes_of, room, shape_of
+from naive_places import (
+    Placement,
+    Spot,
+    devices_of,
+    divided,
+    is_closed,
+    laid_tight,
+    left_on_devices,
+    nodes_of,
+    room,
+    shape_of,
+)
 from naive_resources import place_in_queue, release_of
 
 from allocsolve.heuristics import Easy, Fcfs, FirstFit, SlurmBackfill
@@ -35,6 +46,7 @@ class Machine:
         first = [name for name in ("cpus", "mem", "gpus") if name in there]
         self.names = [*first, *sorted(there - {*first})] or ["nothing"]
         self.has = [{name: has.get(name, 0) for name in self.names} for _, has in nodes_of(problem)]
+        self.device, self.size = divided(problem)
         self.typical = self._typical([kind.name for kind in problem.node_types])
 
     def each(self, job: int) -> dict[str, int]:
@@ -55,34 +67,53 @@ class Machine:
 
     def rooms(self, job: int, begin: float, seconds: float, *situations: Held) -> Placement:
         """Return the room on each node that has some in all of these situations, and stays open."""
-        seen = [
-            room(self.problem, self.jobs[job], [(self.jobs[other], spots) for other, spots in held.items()])
-            for held in situations
-        ]
+        here = [[(self.jobs[other], spots) for other, spots in held.items()] for held in situations]
         return {
-            node: least
-            for node, least in enumerate(map(min, zip(*seen, strict=True)))
-            if least and not is_closed(self.problem, node, begin, begin + seconds)
+            node: there
+            for node, there in enumerate(room(self.problem, self.jobs[job], *here))
+            if there and not is_closed(self.problem, node, begin, begin + seconds)
         }
 
     def fits(self, job: int, rooms: Placement) -> bool:
         return sum(rooms.values()) >= shape_of(self.jobs[job])[0] and len(rooms) >= self.jobs[job].nodes
 
-    def fill(self, job: int, rooms: Placement, nodes: Iterable[int]) -> Placement:
-        """Put a job on nodes in this order; some chunks stay for as many nodes as it needs at least."""
+    def fill(self, job: int, rooms: Placement, nodes: Iterable[int], held: Held | None = None) -> Placement:
+        """Put a job on nodes in this order; some chunks stay for as many nodes as it needs at least.
+
+        Who is `held` now is known unless it is planned.
+        """
         spots: Placement = {}
         for node in nodes:
             rest = shape_of(self.jobs[job])[0] - sum(spots.values())
             to_come = max(0, self.jobs[job].nodes - len(spots) - 1)
             if rest:
-                spots[node] = min(rooms[node], rest - to_come)
+                spots[node] = self.laid(job, node, rooms, min(int(rooms[node]), rest - to_come), held)
         return spots
+
+    def laid(self, job: int, node: int, rooms: Placement, chunks: int, held: Held | None) -> Spot:
+        """Put chunks on the devices of a node that have room, one after another."""
+        left, amount = [*devices_of(rooms[node])], self.each(job).get(self.device, 0)
+        if held is None or not self.choice.startswith("fgd") or not 0 < amount < self.size:
+            return Spot(chunks, laid_tight(left, self.size, amount, chunks))
+        counts = [0] * len(left)
+        for chunk in range(1, chunks + 1):
+            keys = {}
+            for device in range(len(left)):
+                if left[device] >= amount:
+                    counts[device] += 1
+                    keys[self.by_fragments(self.growth(job, node, chunk, counts, held)), device] = device
+                    counts[device] -= 1
+            device = keys[min(keys)]
+            counts[device] += 1
+            left[device] -= amount
+        return Spot(chunks, tuple(counts))
 
     def chosen(self, job: int, rooms: Placement, held: Held) -> Placement:
         if self.choice == "slurm":
             return self._in_runs(job, dict(rooms), held)
-        key = {node: self.key(job, node, rooms[node], held) for node in rooms}
-        return self.fill(job, rooms, sorted(rooms, key=lambda node: (self.weight[node], key[node], node)))
+        key = {node: self.key(job, node, rooms, held) for node in rooms}
+        order = sorted(rooms, key=lambda node: (self.weight[node], key[node], node))
+        return self.fill(job, rooms, order, held)
 
     def late(self, job: int, rooms: Placement, now: Placement) -> Placement:
         """Return the plan of a job in the room that there is then: where least fits now comes first."""
@@ -93,7 +124,7 @@ class Machine:
     def named(self, name: str, otherwise: int) -> str:
         return name if name in self.names else self.names[otherwise]
 
-    def key(self, job: int, node: int, room: int, held: Held) -> Fraction:
+    def key(self, job: int, node: int, rooms: Placement, held: Held) -> Fraction:
         """Return what orders nodes of one weight, exactly."""
         if self.choice == "first":
             return Fraction(0)
@@ -116,23 +147,41 @@ class Machine:
             return sum(
                 (Fraction(free[name] * each[name], largest[name] ** 2) for name in self.names), Fraction(0)
             )
-        taken = min(room, shape_of(self.jobs[job])[0])
-        after = {name: free[name] - taken * need for name, need in each.items()}
-        if shape_of(self.jobs[job])[4]:
-            after = dict.fromkeys(after, 0)
-        growth = self.fragments(node, after) - self.fragments(node, free)
+        taken = min(int(rooms[node]), shape_of(self.jobs[job])[0])
+        counts = self.laid(job, node, rooms, taken, held).devices
+        return self.by_fragments(self.growth(job, node, taken, counts, held))
+
+    def by_fragments(self, growth: Fraction) -> Fraction:
         if self.choice == "fgd":
             return growth
         return Fraction(-math.floor(100 / (1 + math.exp(float(growth)))))
 
-    def fragments(self, node: int, free: Mapping[str, int]) -> Fraction:
-        saved = self.named("gpus", -1)
+    def growth(self, job: int, node: int, chunks: int, counts: Sequence[int], held: Held) -> Fraction:
+        """Return by how much fragments grow, in devices where there are any, if chunks lie so on them."""
+        free, each = self.free(node, held), self.each(job)
+        here = [(self.jobs[other], spots) for other, spots in held.items()]
+        devices = left_on_devices(self.problem, here)[node]
+        after = {name: free[name] - chunks * need for name, need in each.items()}
+        part = min(self.size, each.get(self.device, 0))
+        left = [there - count * part for there, count in zip(devices, counts, strict=True)]
+        if shape_of(self.jobs[job])[4]:
+            after, left = dict.fromkeys(after, 0), [0] * len(left)
+        growth = self.fragments(node, after, left) - self.fragments(node, free, devices)
+        return growth / max(self.size, 1)
+
+    def fragments(self, node: int, free: Mapping[str, int], devices: Sequence[int]) -> Fraction:
+        saved = self.device or self.named("gpus", -1)
         lost = Fraction(0)
         for (each, kinds), share in self.typical.items():
             needs = dict(zip(self.names, each, strict=True))
             fits = self.kind[node] in kinds and all(needs[name] <= free[name] for name in self.names)
+            part = min(self.size, needs[saved])
+            if part and sum(left >= part for left in devices) < max(1, needs[saved] // self.size):
+                fits = False
             if not fits or (self.choice == "fgd-scores" and not needs[saved]):
                 lost += share * free[saved]
+            else:
+                lost += share * sum(left for left in devices if left < part)
         return lost
 
     def _typical(self, kinds: Sequence[str]) -> dict[Typical, Fraction]:
@@ -170,8 +219,9 @@ class Machine:
             run = min(enough or runs, key=lambda run: total[tuple(run)] if enough else -total[tuple(run)])
             alone = [node for node in run if missing <= 1 and rooms[node] >= rest]
             for node in [min(alone, key=lambda node: cpus[node])] if alone else run:
-                taken = min(rooms[node], rest - max(0, missing - 1))
-                spots[node], rest, missing = taken, rest - taken, missing - 1
+                taken = min(int(rooms[node]), rest - max(0, missing - 1))
+                spots[node] = self.laid(job, node, rooms, taken, held)
+                rest, missing = rest - taken, missing - 1
                 del rooms[node]
                 if not rest:
                     break

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import assume, strategies as st
+from naive_places import Spot
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.heuristics import Easy, Fcfs, FirstFit, SlurmBackfill
@@ -23,23 +24,27 @@ _THINGS = ("cpus", "mem", "gpus")
 
 
 @st.composite
-def node_types(draw: DrawFn, *, most: int = 3) -> list[NodeType]:
-    """Draw up to three types of few nodes, some with nothing."""
-    return [
-        NodeType(
-            f"t{idx}",
-            draw(st.integers(1, 3)),
-            {name: draw(st.integers(0, 6)) for name in draw(st.sets(st.sampled_from(_THINGS)))},
-            weight=draw(st.integers(0, 2)),
-        )
-        for idx in range(draw(st.integers(1, most)))
-    ]
+def node_types(draw: DrawFn, *, most: int = 3, devices: bool = True) -> list[NodeType]:
+    """Draw up to three types of few nodes, some with nothing; a third have GPUs that may be devices."""
+    size = draw(st.sampled_from([0, 0, 0, 0, 3, 4])) if devices else 0
+    types = []
+    for idx in range(draw(st.integers(1, most))):
+        count, weight = draw(st.integers(1, 3)), draw(st.integers(0, 2))
+        has = {name: draw(st.integers(0, 6)) for name in draw(st.sets(st.sampled_from(_THINGS)))}
+        number = {}
+        if size and has.pop("gpus", 0):
+            number = {"gpus": draw(st.integers(1, 3))}
+            has["gpus"] = size * number["gpus"]
+        types.append(NodeType(f"t{idx}", count, has, weight, devices=number))
+    return types
 
 
 @st.composite
-def place_problems(draw: DrawFn, *, min_jobs: int = 0, max_jobs: int = 7) -> WorkloadProblem:
+def place_problems(
+    draw: DrawFn, *, min_jobs: int = 0, max_jobs: int = 7, devices: bool = True
+) -> WorkloadProblem:
     """Draw a workload of jobs that fit the empty machine, among them some that hold whole nodes."""
-    types = draw(node_types())
+    types = draw(node_types(devices=devices))
     things = sorted({name for each in types for name in dict(each.has)})
     there = sum(each.count for each in types)
     jobs: list[Job] = []
@@ -52,6 +57,8 @@ def place_problems(draw: DrawFn, *, min_jobs: int = 0, max_jobs: int = 7) -> Wor
             more["exclusive"] = draw(st.integers(0, 4)) == 0
             some = draw(st.sets(st.sampled_from(things))) if things else set()
             more["each"] = {name: draw(st.integers(0, 4)) for name in sorted(some)}
+            if any(each.devices for each in types) and more["each"].get("gpus"):
+                more["each"]["gpus"] = draw(st.sampled_from([1, 1, 2, 3, 4, 6, 8]))
         if draw(st.integers(0, 2)) == 0:
             more["types"] = sorted(draw(st.sets(st.sampled_from([each.name for each in types]), min_size=1)))
         job = Job(draw(st.integers(0, 6)), nodes, draw(st.integers(1, 6)), **more)
@@ -73,16 +80,16 @@ def closed_windows(draw: DrawFn, num_nodes: int, *, latest: int = 20) -> tuple[C
 
 
 @st.composite
-def place_problems_with_windows(draw: DrawFn, *, max_jobs: int = 7) -> WorkloadProblem:
+def place_problems_with_windows(draw: DrawFn, *, max_jobs: int = 7, devices: bool = True) -> WorkloadProblem:
     """Draw the same where nodes are closed for a time."""
-    problem = draw(place_problems(min_jobs=1, max_jobs=max_jobs))
+    problem = draw(place_problems(min_jobs=1, max_jobs=max_jobs, devices=devices))
     return replace(problem, closed=draw(closed_windows(problem.num_nodes)))
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> WorkloadProblem:
+def problems(draw: st.DrawFn, *, devices: bool = True) -> WorkloadProblem:
     """Draw a workload whose jobs come at all times, some with head starts, some longer than expected."""
-    drawn = draw(place_problems(min_jobs=1, max_jobs=18))
+    drawn = draw(place_problems(min_jobs=1, max_jobs=18, devices=devices))
     longest = draw(st.sampled_from([9, 40]))
     jobs = []
     for job in drawn.jobs:
@@ -96,12 +103,15 @@ def problems(draw: st.DrawFn) -> WorkloadProblem:
 
 
 def seen(schedule: WorkloadSchedule) -> tuple[list[float], list[dict[int, int]]]:
-    """Return the starts of jobs, and how many chunks of each are on which node."""
+    """Return the starts of jobs, and how many chunks of each are on which node, and on which devices."""
     offsets, nodes, chunks = schedule.place_offsets, schedule.place_nodes, schedule.place_chunks
     assert offsets is not None
     assert nodes is not None
     assert chunks is not None
     rows = list(zip(nodes.tolist(), chunks.tolist(), strict=True))
+    if schedule.place_devices is not None:
+        on = schedule.place_devices.tolist()
+        rows = [(node, Spot(there, tuple(devices))) for (node, there), devices in zip(rows, on, strict=True)]
     at = offsets.tolist()
     spots = [dict(rows[first:last]) for first, last in itertools.pairwise(at)]
     return schedule.first_starts.tolist(), spots

@@ -21,6 +21,7 @@ from allocsolve.model import (
 from allocsolve.model.arrays import array_of
 from allocsolve.model.checks import choice, natural, shown, whole
 from allocsolve.model.packed_places import all_shapes
+from allocsolve.model.places import refuse_devices
 from allocsolve.registry import make_allocator, make_solver
 from allocsolve.simulation.node_choice import NODE_CHOICES
 from allocsolve.simulation.node_table import NodeTable
@@ -132,6 +133,7 @@ def _place_chooser(
     if name.startswith("fgd") and not typical:
         raise InvalidOption(f"{name} asks which jobs are typical: jobs= says it")
     known = packed_places(WorkloadProblem(None, typical, node_types=types))
+    refuse_devices(known.devices)
     names, has = known.names, known.has[known.type_of_node]
     tables: dict[Shape, NodeTable] = {}
 

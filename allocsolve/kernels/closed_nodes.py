@@ -13,8 +13,9 @@ from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.search import bisect_right
 
 if TYPE_CHECKING:
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.closed_nodes import ClosedNodes
+    from numpy.typing import NDArray
+
+    from allocsolve.kernels.spans import ClosedNodes
 
 
 @inner_kernel
@@ -29,7 +30,7 @@ def is_closed(closed: ClosedNodes | None, node: int, begin: float, end: float) -
 
 
 @inner_kernel
-def keep_open(closed: ClosedNodes | None, room: IntArray, begin: float, end: float) -> None:
+def keep_open(closed: ClosedNodes | None, room: NDArray[np.int64], begin: float, end: float) -> None:
     """Take the room off all nodes that are closed between two instants. O(nodes + spans)."""
     if closed is None:
         return

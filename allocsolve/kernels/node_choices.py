@@ -12,14 +12,25 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.closed_nodes import is_closed
+from allocsolve.kernels.devices import (
+    Devices,
+    also_see_devices,
+    begin_laying,
+    hold_devices,
+    lay,
+    lay_tight,
+    room_on_devices,
+    see_devices,
+)
 from allocsolve.kernels.heap import BY_ITEM, Entry, lower, raise_up
 from allocsolve.kernels.records import Record
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from allocsolve.kernels.records import Records
-    from allocsolve.model.arrays import BoolArray, IntArray
-    from allocsolve.model.closed_nodes import ClosedNodes
-    from allocsolve.model.columns import FloatArray
+    from allocsolve.kernels.spans import ClosedNodes
 
 #: Codes of the rules, in the order of `allocsolve.simulation.node_choice.NODE_CHOICES`. `LATE` is for
 #: plans: it takes the nodes on which least of a job fits now, whatever their weights.
@@ -79,35 +90,37 @@ class Places(NamedTuple):
 
     #: Shape (types, resources), (nodes,), (shapes, resources), (shapes, types) and (jobs,): given, see
     #: `allocsolve.model.PackedPlaces`; read-only. There is one resource at least.
-    has: IntArray
-    type_of_node: IntArray
-    each: IntArray
-    most: IntArray
-    shape: IntArray
+    has: NDArray[np.int64]
+    type_of_node: NDArray[np.int64]
+    each: NDArray[np.int64]
+    most: NDArray[np.int64]
+    shape: NDArray[np.int64]
     #: Shape (nodes,): nodes by (weight, id); those of the l-th least weight are the places
     #: ``levels[l]:levels[l + 1]`` of it, and `level` is that of each node; read-only.
-    by_weight: IntArray
-    levels: IntArray
-    level: IntArray
+    by_weight: NDArray[np.int64]
+    levels: NDArray[np.int64]
+    level: NDArray[np.int64]
     shapes: Records[Shape]
     numbers: Numbers
     #: Shape (shapes,): those in the queue come first.
-    waiting: IntArray
+    waiting: NDArray[np.int64]
     #: Shape (3, nodes, resources) and (3, nodes): what is free, and how many jobs are on each node, -1 if one
     #: is there that is exclusive; `NOW`, `LATER` and `AHEAD`, the last one only for plans of several jobs.
-    free: IntArray
-    occupants: IntArray
+    free: NDArray[np.int64]
+    occupants: NDArray[np.int64]
     #: Shape (nodes,): the room for chunks of the job that is looked at.
-    room: IntArray
+    room: NDArray[np.int64]
     #: Shape (nodes,): candidates by (key, id), and where they stand on the heap: empty, as nobody asks.
     heap: Records[Entry]
-    heap_places: IntArray
+    heap_places: NDArray[np.int64]
     #: Shape (jobs,): the pieces of a job that has started are ``first:first + pieces``.
-    first: IntArray
-    pieces: IntArray
+    first: NDArray[np.int64]
+    pieces: NDArray[np.int64]
     #: Shape (pieces + nodes,): a node, and how many chunks are on it; what is planned comes last.
-    node: IntArray
-    chunks: IntArray
+    node: NDArray[np.int64]
+    chunks: NDArray[np.int64]
+    #: None if nothing is on devices.
+    devices: Devices | None
     #: None if no node is closed for a time.
     closed: ClosedNodes | None
 
@@ -121,11 +134,11 @@ class Choice(NamedTuple):
     memory: int
     saved: int
     #: Shape (resources,): what the largest node has.
-    largest: FloatArray
+    largest: NDArray[np.float64]
     #: Typical jobs: shape (typical, resources), (typical, types) and (typical,), the last of sum 1.
-    typical_each: IntArray
-    typical_allowed: BoolArray
-    share: FloatArray
+    typical_each: NDArray[np.int64]
+    typical_allowed: NDArray[np.bool_]
+    share: NDArray[np.float64]
 
 
 @inner_kernel
@@ -140,7 +153,7 @@ def chunks_on(places: Places, when: int, shape: int, node: int) -> int:
             return 0
         if needed > 0 and left < room * needed:
             room = left // needed
-    return int(room)
+    return int(room_on_devices(places.devices, when, places.each, shape, node, room))
 
 
 @inner_kernel
@@ -154,6 +167,7 @@ def hold(places: Places, when: int, shape: int, piece: int, sign: int) -> None:
             free[when, node, resource] -= sign * places.has[places.type_of_node[node], resource]
         else:
             free[when, node, resource] -= sign * places.chunks[piece] * places.each[shape, resource]
+    hold_devices(places.devices, when, places.each, shape, alone, node, piece, sign)
 
 
 @inner_kernel
@@ -167,13 +181,20 @@ def has_room(places: Places, shape: int) -> bool:
 
 
 @inner_kernel
+def also_see(places: Places, shape: int, when: int, node: int) -> None:
+    """Let the room that is noted of a node be what it has at another time, too."""
+    room = min(places.room[node], chunks_on(places, when, shape, node))
+    places.room[node] = also_see_devices(places.devices, when, places.each, shape, node, room)
+
+
+@inner_kernel
 def see_room(places: Places, shape: int, when: int, other: int) -> bool:
     """Note the room that nodes have at one time and at another one; return whether a job fits. O(nodes)."""
     for node in range(len(places.room)):
-        room = chunks_on(places, when, shape, node)
-        if room and when != other:
-            room = min(room, chunks_on(places, other, shape, node))
-        places.room[node] = room
+        places.room[node] = chunks_on(places, when, shape, node)
+        see_devices(places.devices, when, node)
+        if places.room[node] and when != other:
+            also_see(places, shape, other, node)
     return has_room(places, shape)
 
 
@@ -198,6 +219,110 @@ def _fragments(places: Places, choice: Choice, node: int, shape: int, chunks: in
         if not fits:
             lost += choice.share[typical] * left
     return lost
+
+
+@inner_kernel
+def _fragments_of_devices(
+    devices: Devices, places: Places, choice: Choice, node: int, shape: int, chunks: int, whole: bool
+) -> float:
+    """Return the same of a node whose devices have left what is noted (`Devices.now`).
+
+    Where a typical job fits, it cannot use the devices on which it does not. O(typical jobs x (resources +
+    devices)).
+    """
+    if chunks > 0 and places.shapes[shape].exclusive:
+        return 0.0
+    kind, saved, size, lost, free = places.type_of_node[node], choice.saved, devices.size, 0.0, 0
+    for device in range(devices.number[node]):
+        free += devices.now[device]
+    if not free:
+        return 0.0
+    for typical in range(len(choice.share)):
+        needed = choice.typical_each[typical, saved]
+        fits = choice.typical_allowed[typical, kind] and not (whole and not needed)
+        for resource in range(places.free.shape[2]):
+            rest = places.free[NOW, node, resource] - chunks * places.each[shape, resource]
+            if choice.typical_each[typical, resource] > rest:
+                fits = False
+        useless = 0
+        if fits and needed:
+            missing = max(needed // size, 1)
+            for device in range(devices.number[node]):
+                left = devices.now[device]
+                if left >= min(needed, size):
+                    missing -= 1
+                else:
+                    useless += left
+            fits = missing <= 0
+        lost += choice.share[typical] * (useless if fits else free)
+    return lost
+
+
+@inner_kernel
+def _score(growth: float) -> float:
+    """Return FGD's score, the whole part of 100 / (1 + exp(growth)); the largest comes first."""
+    growth = math.floor(growth * _EQUAL + 0.5) / _EQUAL
+    return float(math.floor(100.0 / (1.0 + math.exp(growth))))
+
+
+@inner_kernel
+def _lay_with_few_fragments(
+    devices: Devices, places: Places, choice: Choice, node: int, shape: int, chunks: int, whole: bool
+) -> float:
+    """Lay chunks, each on the device where fragments grow least, the first of equal ones.
+
+    Return by how many devices they grow. O(chunks x devices x cost of fragments).
+    """
+    amount = places.each[shape, devices.resource]
+    before = _fragments_of_devices(devices, places, choice, node, shape, 0, whole)
+    if not amount or amount >= devices.size:
+        lay_tight(devices, node, amount, chunks)
+    else:
+        for chunk in range(chunks):
+            best, least = -1, math.inf
+            for device in range(devices.number[node]):
+                if devices.left[device] < amount:
+                    continue
+                lay(devices, device, amount, 1)
+                lost = _fragments_of_devices(devices, places, choice, node, shape, chunk + 1, whole)
+                lay(devices, device, amount, -1)
+                growth = (lost - before) / devices.size
+                key = -_score(growth) if whole else float(math.floor(growth * _EQUAL + 0.5))
+                if best < 0 or key < least:
+                    best, least = device, key
+            lay(devices, best, amount, 1)
+    after = _fragments_of_devices(devices, places, choice, node, shape, chunks, whole)
+    return (after - before) / devices.size
+
+
+@inner_kernel
+def _growth(
+    devices: Devices | None, places: Places, choice: Choice, node: int, shape: int, whole: bool
+) -> float:
+    """Return by how much fragments grow on a node if a job took all that it can there."""
+    chunks = min(places.room[node], places.shapes[shape].chunks)
+    if devices is None:
+        before = _fragments(places, choice, node, shape, 0, whole)
+        return _fragments(places, choice, node, shape, chunks, whole) - before
+    begin_laying(devices, NOW, node)
+    return _lay_with_few_fragments(devices, places, choice, node, shape, chunks, whole)
+
+
+@inner_kernel
+def _put_on_devices(
+    devices: Devices | None, places: Places, choice: Choice, rule: int, shape: int, piece: int
+) -> None:
+    """Write on which devices of its node the chunks of a piece lie."""
+    if devices is None:
+        return
+    node, chunks = places.node[piece], places.chunks[piece]
+    begin_laying(devices, NOW, node)
+    if rule in (FGD, FGD_SCORES):
+        _lay_with_few_fragments(devices, places, choice, node, shape, chunks, rule == FGD_SCORES)
+    else:
+        lay_tight(devices, node, places.each[shape, devices.resource], chunks)
+    for device in range(len(devices.laid)):
+        devices.held[piece, device] = devices.laid[device]
 
 
 @inner_kernel
@@ -233,32 +358,32 @@ def _key(places: Places, choice: Choice, rule: int, shape: int, node: int) -> fl
                 key += free[NOW, node, resource] / most * each[shape, resource] / most
     else:
         whole = rule == FGD_SCORES
-        chunks = min(places.room[node], places.shapes[shape].chunks)
-        before = _fragments(places, choice, node, shape, 0, whole)
-        key = _fragments(places, choice, node, shape, chunks, whole) - before
+        key = _growth(places.devices, places, choice, node, shape, whole)
         if whole:
-            growth = math.floor(key * _EQUAL + 0.5) / _EQUAL
-            return -float(math.floor(100.0 / (1.0 + math.exp(growth))))
+            return -_score(key)
     return float(math.floor(key * _EQUAL + 0.5))
 
 
 @inner_kernel
-def _take(places: Places, shape: int, first: int, used: int, rest: int, node: int) -> int:
+def _take(
+    places: Places, choice: Choice, rule: int, shape: int, first: int, used: int, rest: int, node: int
+) -> int:
     """Write a further node of a job, on which it gets as much as it can; return how many chunks."""
     taken = min(places.room[node], rest - max(0, places.shapes[shape].least_nodes - used - 1))
     places.node[first + used], places.chunks[first + used] = node, taken
+    _put_on_devices(places.devices, places, choice, rule, shape, first + used)
     return int(taken)
 
 
 @inner_kernel
-def _take_runs(places: Places, shape: int, cpus: int, first: int) -> int:
+def _take_runs(places: Places, choice: Choice, shape: int, first: int) -> int:
     """Choose nodes as Slurm does by default: from runs of nodes with room, of consecutive ids and one weight.
 
     Of the runs of the least weight it takes the first one that is enough and has the fewest free processors;
     if none is, all of the one that has most of them, and looks again. Where one more node is enough, it is
     the one of the run with the fewest free processors. O(nodes) for each run that is taken.
     """
-    room, level, free = places.room, places.level, places.free
+    room, level, free, cpus = places.room, places.level, places.free, choice.cpus
     rest, least, used = places.shapes[shape].chunks, places.shapes[shape].least_nodes, 0
     while rest:
         begin = end = most = at = 0
@@ -288,7 +413,7 @@ def _take_runs(places: Places, shape: int, cpus: int, first: int) -> int:
         if single >= 0:
             begin = single
         while rest and begin < end:
-            rest -= _take(places, shape, first, used, rest, begin)
+            rest -= _take(places, choice, SLURM_RUNS, shape, first, used, rest, begin)
             room[begin] = 0
             begin += 1
             used += 1
@@ -302,7 +427,7 @@ def choose(places: Places, choice: Choice, rule: int, shape: int, first: int) ->
     Return how many there are. O(nodes x cost of a key + nodes chosen x log nodes).
     """
     if rule == SLURM_RUNS:
-        return _take_runs(places, shape, choice.cpus, first)
+        return _take_runs(places, choice, shape, first)
     heap, unnoted = places.heap, places.heap_places
     rest, used, level = places.shapes[shape].chunks, 0, 0
     while rest:
@@ -312,7 +437,7 @@ def choose(places: Places, choice: Choice, rule: int, shape: int, first: int) ->
             if not places.room[node]:
                 continue
             if rule == FIRST:
-                rest -= _take(places, shape, first, used, rest, node)
+                rest -= _take(places, choice, rule, shape, first, used, rest, node)
                 used += 1
                 if not rest:
                     return used
@@ -326,7 +451,7 @@ def choose(places: Places, choice: Choice, rule: int, shape: int, first: int) ->
             count += 1
         while rest and count:
             count -= 1
-            rest -= _take(places, shape, first, used, rest, heap[0].item)
+            rest -= _take(places, choice, rule, shape, first, used, rest, heap[0].item)
             lower(heap, unnoted, BY_ITEM, count, 0, heap[count].time, heap[count].item)
             used += 1
         level += 1

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allocsolve.kernels.spans import ClosedNodes
 from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
@@ -14,18 +15,6 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.columns import FloatArray
     from allocsolve.model.machine import ClosedWindow
-
-
-class ClosedNodes(NamedTuple):
-    """Spans in which nodes are closed, by node and time; those of one node do not touch. Read-only."""
-
-    #: Shape (nodes + 1,): the spans of node i are ``first[i]:first[i + 1]``.
-    first: IntArray
-    #: Shape (spans,), in seconds; the end does not belong to it.
-    start: FloatArray
-    end: FloatArray
-    #: Shape (distinct ends,), in seconds, rising: when a node opens again.
-    opens: FloatArray
 
 
 def closed_nodes(windows: Sequence[ClosedWindow], num_nodes: int) -> ClosedNodes:

@@ -8,7 +8,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import frozen
-from allocsolve.model.places import Shape, resource_names
+from allocsolve.model.places import Shape, device_size, resource_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import BoolArray, IntArray
     from allocsolve.model.jobs import Jobs
     from allocsolve.model.places import NodeType
+
+
+class PackedDevices(NamedTuple):
+    """The resource that is on devices, such as GPUs of which jobs take thousandths."""
+
+    #: An index of `PackedPlaces.names`.
+    resource: int
+    #: How much of it a device has.
+    size: int
+    #: Shape (types,): how many devices a node has.
+    number: IntArray
 
 
 class PackedPlaces(NamedTuple):
@@ -30,6 +41,10 @@ class PackedPlaces(NamedTuple):
     The job fits if the sum of k over the nodes is at least ``chunks[s]`` and at least ``least_nodes[s]``
     nodes have room. An exclusive job takes all of each of its nodes. Who is on a node has to be known beside
     what is free there: chunks, and so jobs, may take nothing.
+
+    With `devices`, of which g, shape (devices of the node,), are free, and v = ``each[s, devices.resource]``,
+    k is also at most the sum of ``g // v`` if a chunk takes less than a device, else the number of devices of
+    which all is free, divided by ``v // devices.size`` and rounded down.
     """
 
     #: Of the resources of nodes: ``cpus``, ``mem`` and ``gpus`` first, the others by name; there may be none.
@@ -58,6 +73,8 @@ class PackedPlaces(NamedTuple):
     allowed: BoolArray
     #: Shape (shapes, types): k of an empty node; 0 if the type is not allowed.
     most: IntArray
+    #: None if nothing is on devices.
+    devices: PackedDevices | None = None
 
 
 class OnPlaces(Protocol):
@@ -100,6 +117,12 @@ def places_of(types: tuple[NodeType, ...], jobs: Jobs) -> PackedPlaces:
     for amount, there in zip(each.T, has.T, strict=True):
         room = there[None, :] // np.maximum(amount, 1)[:, None]
         most = np.where(amount[:, None] > 0, np.minimum(most, room), most)
+    devices = _devices(types, names)
+    if devices is not None:
+        share = each[:, devices.resource]
+        room = devices.number[None, :] * (devices.size // np.maximum(share, 1))[:, None]
+        shared = (share > 0) & (share < devices.size)
+        most = np.where(shared[:, None], np.minimum(most, room), most)
     counts = np.array([kind.count for kind in types], dtype=np.int64)
     return PackedPlaces(
         names,
@@ -115,7 +138,17 @@ def places_of(types: tuple[NodeType, ...], jobs: Jobs) -> PackedPlaces:
         frozen(np.array([mine.exclusive for mine in index], dtype=np.bool_)),
         frozen(may),
         frozen(most),
+        devices,
     )
+
+
+def _devices(types: tuple[NodeType, ...], names: Sequence[str]) -> PackedDevices | None:
+    """Return the resource that is on devices, if there is one."""
+    for resource, name in enumerate(names):
+        if size := device_size(types, name):
+            count = [dict(kind.devices).get(name, 0) for kind in types]
+            return PackedDevices(resource, size, frozen(np.array(count, dtype=np.int64)))
+    return None
 
 
 def _table(names: Sequence[str], rows: Sequence[object]) -> IntArray:
@@ -133,6 +166,14 @@ def check_places(types: tuple[NodeType, ...], jobs: Jobs) -> None:
             if unknown := next((each for each in asked if each not in there), None):
                 raise InvalidProblem(f"job {name!r}: no node is or has {unknown!r}, only {', '.join(there)}")
     places = places_of(types, jobs)
+    if places.devices is not None:
+        size, shares = places.devices.size, places.each[:, places.devices.resource]
+        for name, share in zip(jobs.names, shares[places.shape].tolist(), strict=True):
+            if share > size and share % size:
+                what = f"{share} {places.names[places.devices.resource]}"
+                raise InvalidProblem(
+                    f"job {name!r}: {what} are neither a part of a device of {size} nor whole ones"
+                )
     counts = np.diff(places.first_node)
     room = (places.most.astype(object) * counts).sum(axis=1)
     nodes = np.where(places.most > 0, counts, 0).sum(axis=1)

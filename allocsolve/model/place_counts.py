@@ -136,9 +136,37 @@ def _counts(places: PackedPlaces, titles: Sequence[str]) -> Iterator[_Count]:
         for step in _STEPS:
             share = np.where(alone, least * _UNIT, places.chunks * _shares(each, has, usable, step))
             pools.append((f"{name} above 1/{step + 1}", share, ones * _UNIT))
+        if places.devices is not None and places.devices.resource == at:
+            pools += _device_pools(places, name, np.where(alone, least, 0))
         for what, amounts, there in pools:
             unit = max(1, int(np.gcd.reduce(amounts)))  # the largest in which all amounts are whole
             yield _Count(what, amounts // unit, there, unit)
+
+
+def _device_pools(
+    places: PackedPlaces, name: str, alone: IntArray
+) -> Iterator[tuple[str, IntArray, IntArray]]:
+    """Yield the same functions of the shares of devices, in ``_UNIT``-ths of one, if any chunk takes a share.
+
+    A chunk that takes whole devices counts as many. Of the nodes that a job holds `alone`, those with the
+    fewest devices are counted.
+    """
+    assert places.devices is not None
+    size, count = places.devices.size, places.devices.number
+    share = places.each[:, places.devices.resource]
+    if not (share % size).any():
+        return
+    usable = places.most > 0
+    somewhere = usable.sum(axis=1)[:, None] > 0
+    fewest = np.where(usable, count, count.max()).min(axis=1)
+    for step in _STEPS:
+        part = _shares(share % size, np.array([size]), somewhere, step)
+        amounts = places.chunks * (share // size * _UNIT + part)
+        yield (
+            f"devices of {name} above 1/{step + 1}",
+            np.maximum(amounts, alone * fewest * _UNIT),
+            count * _UNIT,
+        )
 
 
 def _shares(each: IntArray, has: IntArray, usable: BoolArray, step: int) -> IntArray:

@@ -2,7 +2,10 @@
 
 A chunk lies on one node and takes the same amounts there as every other chunk of its job. So whether a job
 fits is a sum over the nodes, and does not depend on the rule by which nodes are chosen. What would change
-that has no place here: several kinds of chunk in one job, parts of a device, sockets, switches.
+that has no place here: several kinds of chunk in one job, sockets, switches.
+
+One resource may be divided into equal devices: a chunk that takes less than a device has it on one of them,
+and any other takes whole devices.
 """
 
 from __future__ import annotations
@@ -10,9 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from allocsolve.errors import InvalidProblem
+from allocsolve.errors import InvalidProblem, UnsupportedProblem
 from allocsolve.model.checks import flag, in_range, instance, integer, items, shown
 from allocsolve.model.machine import NODES, checked_amounts
+from allocsolve.model.plain_only import NO_DEVICES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,8 +24,9 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.machine import Amounts
 
-#: The most nodes that are places: what is free on each is kept.
+#: The most nodes that are places, and the most devices on one: what is free on each is kept.
 MAX_PLACES: Final = 2**20
+MAX_DEVICES: Final = 2**10
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,11 @@ class NodeType:
         Nodes of the least weight are taken first, >= 0.
     names
         Hostlists of the nodes, such as ``n[001-360]``, for people and readers of logs.
+    devices
+        Into how many equal devices what there is on each node is divided, by name: with 8,000 thousandths of
+        GPUs on 8 devices, a chunk that takes 500 needs a device with so much left, one that takes 2,000 two
+        devices that nobody uses, and none takes 1,500. One resource at most, whose devices are equal on all
+        types.
 
     Examples
     --------
@@ -52,6 +62,7 @@ class NodeType:
     has: Amounts | Mapping[str, int]
     weight: int = 0
     names: tuple[str, ...] = ()
+    devices: Amounts | Mapping[str, int] = ()
 
     def __post_init__(self) -> None:
         if not instance("node type: the name", self.name, str) or "|" in self.name:
@@ -62,9 +73,15 @@ class NodeType:
             "weight": in_range(f"{place}: weight", integer(f"{place}: weight", self.weight), 0),
             "has": tuple(pair for pair in checked_amounts(place, self.has, low=0) if pair[1]),
             "names": tuple(instance(f"{place}: names", name, str) for name in items("names", self.names)),
+            "devices": checked_amounts(f"{place}: devices", self.devices),
         }
         for what, value in fields.items():
             object.__setattr__(self, what, value)
+        has = dict(self.has)
+        for name, count in dict(self.devices).items():
+            if name not in has or has[name] % count:
+                there = has.get(name, 0)
+                raise InvalidProblem(f"{place}: {there} {name} are not so much on each of {count} devices")
 
 
 def checked_types(given: object, resources: Mapping[str, int]) -> tuple[NodeType, ...]:
@@ -83,7 +100,41 @@ def checked_types(given: object, resources: Mapping[str, int]) -> tuple[NodeType
         total = sum(dict(each.has).get(name, 0) * each.count for each in types)
         in_range(f"node_types: {name} of all nodes together,", total, 0)
     in_range("node_types: the number of all nodes", num_places(types), 0, MAX_PLACES)
+    _check_devices(types)
     return types
+
+
+def _check_devices(types: tuple[NodeType, ...]) -> None:
+    """Refuse more than one resource on devices, and devices that differ."""
+    divided = sorted({name for each in types for name in dict(each.devices)})
+    if len(divided) > 1:
+        raise InvalidProblem(f"node_types: devices of {' and '.join(divided)}, not of one resource")
+    for name in divided:
+        for each in types:
+            amount, count = dict(each.has).get(name, 0), dict(each.devices).get(name, 0)
+            size = device_size(types, name)
+            if amount != size * count:
+                raise InvalidProblem(
+                    f"node type {each.name!r}: {amount} {name} are not devices of {size}, as others are"
+                )
+            in_range(f"node type {each.name!r}: devices of {name}", count, 0, MAX_DEVICES)
+
+
+def refuse_devices(there: object) -> None:
+    """Raise `UnsupportedProblem` if there is anything on devices: who asks does not know them."""
+    if there:
+        raise UnsupportedProblem(NO_DEVICES)
+
+
+def max_devices(types: Iterable[NodeType]) -> int:
+    """Return the largest number of devices of a node; 0 if nothing is on devices."""
+    return max((count for each in types for count in dict(each.devices).values()), default=0)
+
+
+def device_size(types: Iterable[NodeType], name: str) -> int:
+    """Return how much of a resource a device has; 0 if it is not on devices."""
+    sizes = (dict(each.has)[name] // dict(each.devices)[name] for each in types if name in dict(each.devices))
+    return next(sizes, 0)
 
 
 def num_places(types: Iterable[NodeType]) -> int:
@@ -196,7 +247,7 @@ def _shape(
     most = min(number, in_range(f"{place}: per_node", most, 1))
     if nodes > number:
         raise InvalidProblem(f"{place}: {nodes} nodes for {number} chunks")
-    amounts = checked_amounts(f"{place}: each (parts of a device are not modelled)", each, low=0)
+    amounts = checked_amounts(f"{place}: each (parts of a device are thousandths, say)", each, low=0)
     least = max(nodes, -(-number // most))
     return Shape(number, tuple(pair for pair in amounts if pair[1]), most, least, alone, allowed)
 

@@ -45,5 +45,10 @@ LONGER: Final = (
     "job {job!r} runs for {runs} s, but is expected to run for {expected} s: it would run into closed "
     "windows, unless limits cut it"
 )
+#: What knows nodes as places, but not on which of their devices a job is.
+NO_DEVICES: Final = (
+    "node_types have devices, and on which of them jobs are is not known here: as solvers, fcfs, first-fit, "
+    "easy, slurm-backfill, conservative and prices take account of them"
+)
 #: Searches move jobs of one size among resources, as no job says what it would need of them on another size.
 NOT_RIGID: Final = "job {job!r} is {kind}: with {beyond} jobs must be rigid"

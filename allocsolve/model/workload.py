@@ -18,7 +18,7 @@ from allocsolve.model.jobs import Jobs
 from allocsolve.model.machine import checked_amounts, checked_machine
 from allocsolve.model.packed_places import check_places
 from allocsolve.model.place_counts import counted
-from allocsolve.model.places import checked_types, num_places
+from allocsolve.model.places import checked_types, max_devices, num_places, refuse_devices
 from allocsolve.model.plain_only import WHY_PLAIN
 from allocsolve.model.problem import OfArrays, Rebuilt, checked_labels, objective_option
 from allocsolve.model.speedup import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE, time_factor
@@ -186,10 +186,11 @@ class WorkloadProblem(Rebuilt):
     def on_nodes(self) -> PackedJobs:
         """The jobs as arrays, for all that knows nodes only, be they counted or places.
 
-        `UnsupportedProblem` if the problem has more than that.
+        `UnsupportedProblem` if the problem has more than that, such as devices.
         """
         if not self.node_types or self.resources or self.closed or self.jobs.requirements:
             self.check_plain("views")
+        refuse_devices(max_devices(self.node_types))
         return self.jobs.packed
 
     def check_plain(self, why: PlainOnly = "nodes", policy: str = "") -> None:
@@ -401,6 +402,9 @@ class WorkloadSchedule(OfArrays):
         Where pieces lie if nodes are places: piece ``p`` has ``place_chunks`` chunks on each of the nodes
         ``place_nodes``, both at ``place_offsets[p]:place_offsets[p + 1]``, and `nodes` says how many nodes
         these are. None if no piece says it.
+    place_devices
+        Shape (pairs, devices): how many chunks lie on each device of these nodes, or have it as one of their
+        whole devices. None if nothing is on devices.
 
     Examples
     --------
@@ -418,6 +422,7 @@ class WorkloadSchedule(OfArrays):
     place_offsets: IntArray | None = None
     place_nodes: IntArray | None = None
     place_chunks: IntArray | None = None
+    place_devices: IntArray | None = None
 
     def __post_init__(self) -> None:
         for name in ("offsets", "nodes"):
@@ -440,7 +445,7 @@ class WorkloadSchedule(OfArrays):
             object.__setattr__(self, name, packed_integers(values, name))
         at, nodes, chunks = self.place_offsets, self.place_nodes, self.place_chunks
         if not given or at is None or nodes is None or chunks is None:
-            if given:
+            if given or self.place_devices is not None:
                 raise InvalidAnswer(
                     f"{', '.join(names)} belong together: {', '.join(given)} alone says nothing"
                 )
@@ -449,6 +454,11 @@ class WorkloadSchedule(OfArrays):
         if not (rises and nodes.shape == chunks.shape == (int(at[-1]),)):
             shapes = f"{at.shape}, {nodes.shape} and {chunks.shape}"
             raise InvalidAnswer(f"{', '.join(names)} of the shapes {shapes} for {len(self.nodes)} pieces")
+        if self.place_devices is not None:
+            devices = packed_integers(self.place_devices, "place_devices")
+            object.__setattr__(self, "place_devices", devices)
+            if devices.ndim != 2 or len(devices) != len(nodes):
+                raise InvalidAnswer(f"place_devices of the shape {devices.shape} for {len(nodes)} nodes")
 
     @classmethod
     def of(
@@ -472,12 +482,19 @@ class WorkloadSchedule(OfArrays):
 
     @classmethod
     def on_places(
-        cls, problem: WorkloadProblem, starts: object, offsets: object, nodes: object, chunks: object
+        cls,
+        problem: WorkloadProblem,
+        starts: object,
+        offsets: object,
+        nodes: object,
+        chunks: object,
+        devices: object = None,
     ) -> WorkloadSchedule:
         """Build a schedule on nodes that are places.
 
         Job ``j`` starts at ``starts[j]`` seconds, and has ``chunks`` chunks on each of the nodes ``nodes``,
-        both at ``offsets[j]:offsets[j + 1]``. `InvalidAnswer` if shapes differ; the judge says the rest.
+        both at ``offsets[j]:offsets[j + 1]``, and there as many of them on each device as ``devices`` say,
+        shape (pairs, devices). `InvalidAnswer` if shapes differ; the judge says the rest.
         """
         begins, at = times_column("starts", starts), packed_integers(offsets, "offsets")
         if begins.shape != (len(problem.jobs),) or at.shape != (len(begins) + 1,):
@@ -488,6 +505,7 @@ class WorkloadSchedule(OfArrays):
             begins + problem.jobs.packed.runtime,
             frozen(np.diff(at)),
             *(at, packed_integers(nodes, "nodes"), packed_integers(chunks, "chunks")),
+            None if devices is None else packed_integers(devices, "devices"),
         )
 
     def pieces(self, job_idx: int) -> tuple[tuple[float, float, int], ...]:

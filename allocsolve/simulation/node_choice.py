@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_arg
 import numpy as np
 
 from allocsolve.errors import UnsupportedProblem
+from allocsolve.kernels.devices import Devices
 from allocsolve.kernels.heap import Entry
 from allocsolve.kernels.node_choices import Choice, Numbers, Places, Shape
 from allocsolve.kernels.records import record, records
@@ -15,8 +16,8 @@ from allocsolve.model import frozen
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from allocsolve.kernels.spans import ClosedNodes
     from allocsolve.model import BoolArray, FloatArray, IntArray, PackedPlaces
-    from allocsolve.model.closed_nodes import ClosedNodes
 
 #: On which nodes a job starts, where nodes are places; on a machine of equal nodes that are counted it
 #: changes nothing.
@@ -41,7 +42,10 @@ if TYPE_CHECKING:
 #: nodes are equal.
 #:
 #: Processors are ``cpus``, memory is ``mem`` and GPUs are ``gpus``; where no node has such a resource, they
-#: are the first, none, and the last resource.
+#: are the first, none, and the last resource. GPUs of ``fgd`` are what is on devices, if anything is: where a
+#: typical job fits, devices with less left than it needs of one count as fragments, too; growth is that of a
+#: job all of whose chunks that fit are laid there, each on the device where it is least, and in devices.
+#: Otherwise a chunk goes to the device of the node on which least is left of those that do.
 NodeChoice: TypeAlias = Literal[
     "first", "best-fit", "slurm", "least-loaded", "most-allocated", "dot", "fgd", "fgd-scores"
 ]
@@ -62,6 +66,9 @@ class Pieces(NamedTuple):
     #: Shape (pieces,): a node, by id within a job, and how many chunks are on it.
     nodes: IntArray
     chunks: IntArray
+    #: Shape (pieces, devices): how many of the chunks are on a device, or have it as a whole one; None if
+    #: nothing is on devices.
+    devices: IntArray | None = None
 
     @classmethod
     def of(cls, spots: Sequence[Spots]) -> Pieces:
@@ -137,7 +144,27 @@ def new_places(given: PackedPlaces, planned: int = 0, closed: ClosedNodes | None
         pieces=np.zeros(num_jobs, dtype=np.int64),
         node=np.empty(most, dtype=np.int64),
         chunks=np.empty(most, dtype=np.int64),
+        devices=_new_devices(given, most, 3 if planned else 2),
         closed=closed,
+    )
+
+
+def _new_devices(given: PackedPlaces, pieces: int, times: int) -> Devices | None:
+    """Return devices on which nobody is, for kernels, with room for so many pieces at so many times."""
+    if given.devices is None:
+        return None
+    count = given.devices.number[given.type_of_node]
+    most = int(count.max())
+    empty = np.where(np.arange(most) < count[:, None], given.devices.size, 0)
+    now, left, laid = np.zeros((3, most), dtype=np.int64)
+    return Devices(
+        *(given.devices.resource, given.devices.size, frozen(count)),
+        free=np.tile(empty, (times, 1, 1)),
+        seen=np.zeros_like(empty),
+        held=np.zeros((pieces, most), dtype=np.int64),
+        laid=laid,
+        now=now,
+        left=left,
     )
 
 
@@ -149,7 +176,7 @@ def choice_of(given: PackedPlaces, choice: NodeChoice, mix: IntArray | None = No
         NODE_CHOICES.index(choice),
         place.get("cpus", 0),
         place.get("mem", -1),
-        place.get("gpus", len(place) - 1),
+        place.get("gpus", len(place) - 1) if given.devices is None else given.devices.resource,
         frozen(given.has.max(axis=0).astype(np.float64)),
         *_typical(given, jobs if choice.startswith("fgd") else jobs[:0]),
     )
@@ -184,4 +211,5 @@ def pieces_of(places: Places) -> Pieces:
     job = np.repeat(np.arange(len(places.pieces)), places.pieces)
     rows = np.arange(offsets[-1]) - offsets[job] + places.first[job]
     rows = rows[np.lexsort((places.node[rows], job))]
-    return Pieces(frozen(offsets), frozen(places.node[rows]), frozen(places.chunks[rows]))
+    devices = None if places.devices is None else frozen(places.devices.held[rows])
+    return Pieces(frozen(offsets), frozen(places.node[rows]), frozen(places.chunks[rows]), devices)

@@ -14,7 +14,7 @@ from allocsolve.model import Jobs, frozen, packed_places
 from allocsolve.model.arrays import read_only_view
 from allocsolve.model.checks import choice as checked_choice, shown, whole
 from allocsolve.model.packed_places import all_shapes, places_of
-from allocsolve.model.places import shape_columns
+from allocsolve.model.places import refuse_devices, shape_columns
 from allocsolve.simulation.decisions import IllegalDecision
 from allocsolve.simulation.node_choice import (
     NODE_CHOICES,
@@ -76,6 +76,8 @@ class NodeTable:
     mix
         Shape (shapes,): how many jobs are of each shape, which ``fgd`` asks; those of `given` if left out.
 
+    Raises `UnsupportedProblem` if something is on devices.
+
     Examples
     --------
     >>> from allocsolve.model import Job, NodeType, WorkloadProblem, packed_places
@@ -93,6 +95,7 @@ class NodeTable:
         self, given: PackedPlaces, choice: NodeChoice = "first", mix: IntArray | None = None
     ) -> None:
         checked_choice("choice", choice, NODE_CHOICES)
+        refuse_devices(given.devices)
         kernels = given_to_kernels(given)
         self.given = given
         self._places, self._choice = new_places(kernels), choice_of(kernels, choice, mix)
@@ -297,7 +300,7 @@ class KnownPlaces:
 
     def placed(self, schedule: WorkloadSchedule) -> WorkloadSchedule:
         """Return a schedule of jobs that have at most one piece, with their nodes."""
-        offsets, nodes, chunks = self._table.pieces(np.flatnonzero(np.diff(schedule.offsets)).tolist())
+        offsets, nodes, chunks, _ = self._table.pieces(np.flatnonzero(np.diff(schedule.offsets)).tolist())
         return replace(schedule, place_offsets=offsets, place_nodes=nodes, place_chunks=chunks)
 
 

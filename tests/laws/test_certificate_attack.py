@@ -316,5 +316,10 @@ def test_a_fault_of_a_judge_is_found(fault: str, monkeypatch: pytest.MonkeyPatch
     right = getattr(holder, name_there)
     monkeypatch.setattr(holder, name_there, lambda *args: wrong(right, *args))
     with pytest.raises(AssertionError, match="step"):
-        for _ in range(4):  # few draws of the shortest tier show a small fault
-            attacks(name)()
+        _attack_often(name)
+
+
+def _attack_often(name: str) -> None:
+    """Attack with more draws than the tier has: few of them show a small fault."""
+    for _ in range(4):
+        attacks(name)()

@@ -74,7 +74,7 @@ def enumerated(problem: WorkloadProblem, term: WorkloadTerm) -> float:
 
 
 @settings(max_examples=examples(200), deadline=None)
-@given(problem=place_problems_with_windows(max_jobs=3), term=st.sampled_from(TERMS))
+@given(problem=place_problems_with_windows(max_jobs=3, devices=False), term=st.sampled_from(TERMS))
 def test_optima_are_those_of_an_enumeration(problem: WorkloadProblem, term: WorkloadTerm) -> None:
     assume(problem.num_nodes <= 3)
     result = WorkloadCpSat((term,))(problem, Budget())
@@ -85,7 +85,7 @@ def test_optima_are_those_of_an_enumeration(problem: WorkloadProblem, term: Work
 
 
 @settings(max_examples=examples(200), deadline=None)
-@given(problem=place_problems_with_windows(max_jobs=6))
+@given(problem=place_problems_with_windows(max_jobs=6, devices=False))
 def test_no_policy_is_below_the_optimum_and_no_bound_above(problem: WorkloadProblem) -> None:
     problem = problem.cut_at_limits()
     result = WorkloadCpSat()(problem, Budget())

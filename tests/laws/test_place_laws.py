@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from naive_places import first_fit, is_feasible, room, schedule_of, serial
+from naive_places import Spot, devices_of, first_fit, is_feasible, room, schedule_of, serial
 from place_strategies import place_problems, place_problems_with_windows
 
 from allocsolve.bounds.workload import machine_prices, workload_bound
-from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
+from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.heuristics import FirstFit
 from allocsolve.instances import (
     digest,
@@ -63,19 +63,32 @@ def test_arrays_say_what_fits(problem: WorkloadProblem) -> None:
     for idx, job in enumerate(problem.jobs):
         shape, kind = places.shape[idx], places.type_of_node
         empty = places.most[shape][kind]
-        assert empty.tolist() == room(problem, job, [])
+        assert empty.tolist() == [*map(int, room(problem, job, []))]
         free, anybody, alone = places.has[kind].copy(), np.zeros(len(kind), bool), np.zeros(len(kind), bool)
+        left = [np.zeros(0, dtype=np.int64)] * len(kind)
+        if places.devices is not None:
+            left = [np.full(count, places.devices.size) for count in places.devices.number[kind].tolist()]
         for other, placed in here:
             at = places.shape[list(problem.jobs).index(other)]
             for node, chunks in placed.items():
                 free[node] -= chunks * places.each[at]
                 anybody[node] = True
                 alone[node] |= places.exclusive[at]
+                for device, parts in enumerate(devices_of(chunks)):
+                    assert places.devices is not None
+                    held = min(places.devices.size, places.each[at, places.devices.resource])
+                    left[node][device] -= parts * held
         needed = places.each[shape]
         limits = [free[:, r] // needed[r] for r in np.flatnonzero(needed)]
         rooms = np.minimum.reduce([np.full(len(kind), places.per_node[shape]), *limits])
+        if places.devices is not None and (share := needed[places.devices.resource]):
+            size = places.devices.size
+            fitting = [
+                (on // share).sum() if share < size else (on == size).sum() // (share // size) for on in left
+            ]
+            rooms = np.minimum(rooms, fitting)
         rooms[~places.allowed[shape][kind] | alone | (anybody & places.exclusive[shape])] = 0
-        assert rooms.tolist() == room(problem, job, here)
+        assert rooms.tolist() == [*map(int, room(problem, job, here))]
         fits = rooms.sum() >= places.chunks[shape] and (rooms > 0).sum() >= places.least_nodes[shape]
         found = first_fit(problem, job, here)
         assert fits == (found is not None)
@@ -122,7 +135,7 @@ def _mutate(rng: Random, problem: WorkloadProblem, starts: list[float], placemen
     job = rng.randrange(len(starts))
     placed = placements[job]
     node = rng.choice(list(placed))
-    how = rng.randrange(6)
+    how = rng.randrange(7)
     if how == 0:
         starts[job] = float(rng.randrange(int(max(starts)) + 2))
     elif how == 1:
@@ -133,6 +146,10 @@ def _mutate(rng: Random, problem: WorkloadProblem, starts: list[float], placemen
         placed[rng.randrange(problem.num_nodes)] = 1
     elif how == 4:
         del placed[node]
+    elif how == 5 and (on := [*devices_of(placed[node])]):
+        rng.shuffle(on)
+        on[rng.randrange(len(on))] += rng.choice([-1, 0, 0, 1])
+        placed[node] = Spot(placed[node], tuple(on))
     else:
         other = rng.randrange(len(starts))
         starts[job], starts[other] = starts[other], starts[job]
@@ -191,11 +208,20 @@ def test_schedules_on_places_keep_the_counts(problem: WorkloadProblem) -> None:
         assert workload_bound(problem.on_plain_machine(), term) <= worth * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("size", [5, 8])
-def test_prices_of_counts_know_chunks_above_half_a_node(size: int) -> None:
-    """Five of eight GPUs: by totals more jobs run at once than nodes can hold."""
+@pytest.mark.parametrize(
+    ("size", "kind"),
+    [
+        (5, NodeType("gpu", 3, {"gpus": 8})),
+        (8, NodeType("gpu", 3, {"gpus": 8})),
+        (5, NodeType("gpu", 1, {"gpus": 24}, devices={"gpus": 3})),
+        (8, NodeType("gpu", 1, {"gpus": 24}, devices={"gpus": 3})),
+    ],
+    ids=str,
+)
+def test_prices_of_counts_know_chunks_above_half_a_node_or_device(size: int, kind: NodeType) -> None:
+    """Five of eight GPUs, or of eight parts of one: by totals more jobs run at once than nodes can hold."""
     jobs = [Job(0, 1, 60, chunks=1, each={"gpus": size}) for _ in range(12)]
-    problem = WorkloadProblem(None, jobs, node_types=[NodeType("gpu", 3, {"gpus": 8})])
+    problem = WorkloadProblem(None, jobs, node_types=[kind])
     optimum = (60 + 120 + 180 + 240) / 4  # three at once
     schedule = schedule_of(problem, *serial(problem))
     assert workload_value(problem, schedule, ("turnaround",)) == optimum
@@ -233,7 +259,7 @@ def test_who_counts_nodes_refuses_places_in_a_line() -> None:
     ("line", "fields"),
     [
         ("chunks [1, 4]: several kinds of chunk are not modelled", {"chunks": [1, 4]}),
-        ("(parts of a device are not modelled): gpus 0.5", {"chunks": 1, "each": {"gpus": 0.5}}),
+        ("(parts of a device are thousandths, say): gpus 0.5", {"chunks": 1, "each": {"gpus": 0.5}}),
         ("has each or per_node, but no chunks", {"each": {"gpus": 1}}),
         ("2 nodes for 1 chunks", {"chunks": 1, "nodes": 2}),
         ("no node is or has 'old', only std, gpu", {"types": ["old"]}),
@@ -251,6 +277,60 @@ def test_what_fits_no_machine_or_is_not_modelled_is_refused_by_name(
 ) -> None:
     with pytest.raises(InvalidProblem, match=rf"^[^\n]*{re.escape(line)}[^\n]*$"):
         WorkloadProblem(None, [Job(**{"submit": 0, "nodes": 1, "runtime": 1, **fields})], node_types=FOUR)
+
+
+DEVICES = NodeType("gpu", 2, {"gpus": 30}, devices={"gpus": 3})
+
+
+def test_shares_left_over_on_devices_serve_nobody() -> None:
+    """Three devices with 4 of 10 left each: no place for 5, though 12 are free."""
+    jobs = [Job(0, 1, 9, chunks=3, each={"gpus": 6}), Job(0, 1, 9, chunks=1, each={"gpus": 5})]
+    problem = WorkloadProblem(None, jobs, node_types=[replace(DEVICES, count=1)])
+    schedule = schedule_of(problem, *serial(problem))
+    assert schedule.first_starts.tolist() == [0, 9]
+    assert solution_document(problem, schedule, {})["jobs"][0]["pieces"] == [[0, 9, "0*3:0-2"]]
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("0", "'part' is on the devices [0, 0, 0] of node 0, and needs 1 parts of devices"),
+        ("0:0*2", "'part' is on the devices [2, 0, 0] of node 0, and needs 1 parts of devices"),
+        ("0:0-1", "'part' is on the devices [1, 1, 0] of node 0, and needs 1 parts of devices"),
+        ("0:1", "jobs hold 14 gpus of device 1 on node 0, which has 10"),
+        ("1:2", ""),
+        ("0:0", ""),
+        ("0:3", "'3' does not rise within 0..2"),
+        ("0:a", "'a' is neither devices nor devices*chunks"),
+        ("0:0+", "'' is neither devices nor devices*chunks"),
+    ],
+)
+def test_devices_that_answers_name_are_read_and_checked(said: str, line: str) -> None:
+    jobs = [
+        Job(0, 1, 9, chunks=1, each={"gpus": 4}, name="part"),
+        Job(0, 1, 9, chunks=1, each={"gpus": 20}, name="whole"),
+    ]
+    problem = WorkloadProblem(None, jobs, node_types=[DEVICES])
+    pieces = {"part": [[0, 9, said]], "whole": [[0, 9, "0:1-2"]]}
+    rows = [{"name": name, "pieces": mine} for name, mine in pieces.items()]
+    document = {**solution_document(problem, schedule_of(problem, *serial(problem)), {}), "jobs": rows}
+    try:
+        faults = violations(problem, parse_solution(document, "a file", problem))
+    except FormatError as fault:
+        faults = (str(fault),)
+    assert line in "\n".join(faults)
+    assert bool(faults) == bool(line)
+    whole = replace(problem, jobs=Jobs.of(jobs[1:]))
+    answer = schedule_of(whole, [0.0], [{0: Spot(1, (2, 0, 0))}])
+    assert "and needs 2 whole devices" in "".join(violations(whole, answer))
+
+
+def test_no_device_can_be_named_where_there_is_none() -> None:
+    problem = WorkloadProblem(None, [Job(0, 1, 6)], node_types=FOUR)
+    document = solution_document(problem, schedule_of(problem, [0.0], [{0: 1}]), {})
+    document["jobs"][0]["pieces"] = [[0, 6, "0:0"]]
+    with pytest.raises(FormatError, match="'0' is neither devices nor"):
+        parse_solution(document, "a file", problem)
 
 
 def test_machines_that_contradict_themselves_are_refused() -> None:
@@ -272,3 +352,19 @@ def test_machines_that_contradict_themselves_are_refused() -> None:
             replace(plain, **fields)
     with pytest.raises(InvalidProblem, match="its nodes are counted"):
         packed_places(plain)
+    with pytest.raises(InvalidProblem, match="30 gpus are not so much on each of 4 devices"):
+        replace(DEVICES, devices={"gpus": 4})
+    with pytest.raises(InvalidProblem, match="15 gpus are neither a part of a device of 10 nor whole ones"):
+        WorkloadProblem(None, [Job(0, 1, 1, chunks=1, each={"gpus": 15})], node_types=[DEVICES])
+    unlike = replace(DEVICES, name="other", has={"gpus": 30, "fpgas": 2})
+    others: dict[str, dict[str, Any]] = {
+        "30 gpus are not devices of 10, as others are": {"devices": ()},
+        "30 gpus are not devices of 15": {"devices": {"gpus": 2}},
+        "devices of fpgas and gpus, not of one resource": {"devices": {"fpgas": 2}},
+    }
+    for line, fields in others.items():
+        kinds = sorted(
+            [DEVICES, replace(unlike, **fields)], key=lambda kind: dict(kind.devices).get("gpus", 9)
+        )
+        with pytest.raises(InvalidProblem, match=line):
+            WorkloadProblem(None, [], node_types=kinds)

@@ -14,14 +14,20 @@ from place_strategies import POLICIES, SLURM, problems, seen
 from tiers import examples
 
 from allocsolve.adaptors import AgentPolicy, node_chooser
+from allocsolve.adaptors.gymnasium import WorkloadEnv
 from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName, UnsupportedProblem
-from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit, MalleableMin
+from allocsolve.exact import WorkloadCpSat
+from allocsolve.heuristics import Conservative, Easy, Fcfs, FirstFit, MalleableMin, SlurmBackfill
+from allocsolve.heuristics.workload.on_places import continued_on_places
 from allocsolve.judge import violations
-from allocsolve.model import Budget, Job, Jobs, NodeType, WorkloadProblem
+from allocsolve.model import Budget, Job, Jobs, NodeType, WorkloadProblem, packed_places
+from allocsolve.model.plain_only import NO_DEVICES
+from allocsolve.report import when
 from allocsolve.simulation import (
     Engine,
     EngineRules,
     IllegalDecision,
+    NodeTable,
     QueueSnapshot,
     Start,
     forecast,
@@ -29,10 +35,11 @@ from allocsolve.simulation import (
     simulate,
 )
 from allocsolve.simulation.compiled import PolicySolver
-from allocsolve.simulation.node_choice import NODE_CHOICES
+from allocsolve.simulation.node_choice import NODE_CHOICES, Pieces
+from allocsolve.simulation.node_table import seated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from allocsolve.simulation import QueueView
 
@@ -52,7 +59,7 @@ def shown(problem: WorkloadProblem) -> WorkloadProblem:
 
 @pytest.mark.parametrize("name", ALL)
 @settings(max_examples=examples(400), deadline=None)
-@given(problem=problems(), data=st.data())
+@given(problem=problems(devices=False), data=st.data())
 def test_decisions_on_views_are_those_of_the_compiled_loop(
     name: str, problem: WorkloadProblem, data: st.DataObject
 ) -> None:
@@ -70,7 +77,7 @@ def test_decisions_on_views_are_those_of_the_compiled_loop(
 
 @pytest.mark.parametrize("name", [name for name in ALL if name != "conservative"])
 @settings(max_examples=examples(100), deadline=None)
-@given(problem=problems(), data=st.data())
+@given(problem=problems(devices=False), data=st.data())
 def test_snapshots_and_forecasts_go_on_from_views(
     name: str, problem: WorkloadProblem, data: st.DataObject
 ) -> None:
@@ -96,7 +103,7 @@ def test_snapshots_and_forecasts_go_on_from_views(
 
 
 @settings(max_examples=examples(200), deadline=None)
-@given(problem=problems(), choice=st.sampled_from(NODE_CHOICES))
+@given(problem=problems(devices=False), choice=st.sampled_from(NODE_CHOICES))
 def test_views_show_what_is_free_and_choosers_take_what_rules_do(
     problem: WorkloadProblem, choice: Any
 ) -> None:
@@ -136,7 +143,7 @@ def test_views_show_what_is_free_and_choosers_take_what_rules_do(
 
 
 @settings(max_examples=examples(100), deadline=None)
-@given(problem=problems(), choice=st.sampled_from(NODE_CHOICES))
+@given(problem=problems(devices=False), choice=st.sampled_from(NODE_CHOICES))
 def test_starts_without_nodes_go_where_the_rule_says(problem: WorkloadProblem, choice: Any) -> None:
     problem = shown(problem)
 
@@ -232,6 +239,58 @@ def test_what_is_not_shown_is_refused() -> None:
         QueueSnapshot(**state | {"running_places": (((3, 1),),)})
     with pytest.raises(InvalidProblem, match="0 places, 1 and 1 shapes for 1 running and 1 queued jobs"):
         QueueSnapshot(**state | {"running_places": ()})
+
+
+DEVICES = WorkloadProblem(
+    None,
+    [Job(0, 1, 9, chunks=1, each={"gpus": 500}), Job(0, 1, 9, chunks=1, each={"gpus": 1000})],
+    node_types=[NodeType("gpu", 2, {"gpus": 2000}, devices={"gpus": 2})],
+)
+
+
+def _snapshot() -> QueueSnapshot:
+    """Return a state in which nobody runs and a job waits."""
+    none, one = np.zeros(0, dtype=np.int64), np.ones(1, dtype=np.int64)
+    return QueueSnapshot(
+        num_nodes=2,
+        now=0,
+        running_nodes=none,
+        running_starts=np.zeros(0),
+        running_limits=np.zeros(0),
+        nodes=one,
+        submits=np.zeros(1),
+        limits=np.ones(1),
+        eligible=np.zeros(1),
+        node_types=DEVICES.node_types,
+        shapes=({"chunks": 1, "each": {"gpus": 500}},),
+    )
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda: run_policy(DEVICES, Fcfs()),
+        lambda: simulate(DEVICES, lambda view: [Start(int(job), 1) for job in view.queue]),
+        lambda: Engine(DEVICES),
+        lambda: DEVICES.on_nodes,
+        lambda: NodeTable(packed_places(DEVICES)),
+        _snapshot,
+        lambda: node_chooser("first", DEVICES.node_types),
+        lambda: WorkloadEnv(DEVICES, jobs=2, test_share=0).reset(),
+        lambda: WorkloadCpSat()(DEVICES, Budget(seconds=1)),
+        lambda: seated(DEVICES.node_types, [], [], "first"),
+        lambda: continued_on_places(DEVICES, Easy().queue_policy.rule, "first", np.arange(0), Pieces.of([])),
+        lambda: when(__file__, node_types=DEVICES.node_types),
+    ],
+)
+def test_who_does_not_know_devices_says_so_in_one_line(asked: Callable[[], object]) -> None:
+    """The compiled loops do know them."""
+    with pytest.raises(UnsupportedProblem) as caught:
+        asked()
+    assert str(caught.value) == NO_DEVICES
+    assert "\n" not in NO_DEVICES
+    for policy in (Fcfs(), FirstFit(), Easy(), SlurmBackfill(), Conservative("replan")):
+        assert violations(DEVICES, policy.simulated(DEVICES).schedule) == ()
 
 
 def test_choosers_are_told_what_they_need() -> None:

@@ -327,4 +327,5 @@ def test_pods_of_a_published_trace(traces: Path) -> None:
     shapes = _shapes(log)
     assert len(shapes) == 7255
     assert {shape.chunks for shape in shapes} == {1}
+    assert {dict(kind.has)["gpus"] // dict(kind.devices)["gpus"] for kind in site.types} == {1000}
     assert log.report.dropped["too_large"] == 0

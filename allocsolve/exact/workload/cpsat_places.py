@@ -13,6 +13,7 @@ from allocsolve.exact.workload.place_policies import best_on_places
 from allocsolve.heuristics.workload.serial import job_sizes, plan_values
 from allocsolve.model import Limit, WorkloadSchedule, packed_places, terms
 from allocsolve.model.closed_nodes import closed_nodes
+from allocsolve.model.places import max_devices, refuse_devices
 from allocsolve.model.search import Best, search_result
 
 if TYPE_CHECKING:
@@ -38,8 +39,10 @@ def solve_on_places(
     """Minimise on nodes that are places: chunks on nodes, an interval for each job and node.
 
     `max_jobs` and `most_sizes` are the most jobs, and pairs of a job and a node, for which a model is built.
+    `UnsupportedProblem` if something is on devices.
     *Guarantee*: as `WorkloadCpSat`. *Complexity*: exponential; 16 jobs on 8 nodes take seconds.
     """
+    refuse_devices(max_devices(problem.node_types))
     clock = budget.start()
     earlier = Earlier.judged(problem, objective, start, None)
     first = earlier.or_better(best_on_places(earlier, budget, clock.stage(_FIRST_SHARE), _PRICES_SHARE))

@@ -30,6 +30,7 @@ from allocsolve.heuristics.workload._kernels_places import (
 from allocsolve.heuristics.workload._kernels_queue import FIRST_AGING, SLURM, learn, sort_queue
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.closed_nodes import next_opening
+from allocsolve.kernels.devices import copy_held
 from allocsolve.kernels.node_choices import (
     AHEAD,
     LATE,
@@ -37,6 +38,7 @@ from allocsolve.kernels.node_choices import (
     NOW,
     Choice,
     Places,
+    also_see,
     choose,
     chunks_on,
     has_room,
@@ -175,8 +177,7 @@ def _has_room_until(state: State, places: Places, plans: Plans, shape: int, end:
         _move_on(state, places, plans, AHEAD, look, row.begin, shape)
         _change(places, AHEAD, row.shape, row.first, row.pieces, 1, look, shape)
         for piece in range(row.first, row.first + row.pieces):
-            node = places.node[piece]
-            places.room[node] = min(places.room[node], chunks_on(places, AHEAD, shape, node))
+            also_see(places, shape, AHEAD, places.node[piece])
     return has_room(places, shape)
 
 
@@ -196,6 +197,7 @@ def _lay_out(state: State, places: Places, plans: Plans, choice: Choice, index: 
             for piece in range(row.pieces):
                 places.node[used + piece] = places.node[row.first + piece]
                 places.chunks[used + piece] = places.chunks[row.first + piece]
+                copy_held(places.devices, row.first + piece, used + piece)
             row.first = used
             used += row.pieces
     _begin_look(places, plans)

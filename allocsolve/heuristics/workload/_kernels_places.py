@@ -19,6 +19,7 @@ import numpy as np
 from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS
 from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.closed_nodes import keep_open, next_opening
+from allocsolve.kernels.devices import copy_devices
 from allocsolve.kernels.node_choices import (
     LATE,
     LATER,
@@ -120,6 +121,7 @@ def copy_free(places: Places, source: int, target: int) -> None:
         places.occupants[target, node] = places.occupants[source, node]
         for resource in range(places.free.shape[2]):
             places.free[target, node, resource] = places.free[source, node, resource]
+    copy_devices(places.devices, source, target)
 
 
 @inner_kernel

@@ -20,6 +20,7 @@ from allocsolve.kernels.node_choices import NOW, Choice, Places
 from allocsolve.kernels.records import record, records
 from allocsolve.model import WorkloadSchedule, frozen, packed_places
 from allocsolve.model.closed_nodes import closed_nodes
+from allocsolve.model.places import refuse_devices
 from allocsolve.simulation.kernels import NOBODY, Started, initial_state
 from allocsolve.simulation.node_choice import (
     NodeChoice,
@@ -34,8 +35,8 @@ from allocsolve.simulation.outcome import Simulation, log_of
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
+    from allocsolve.kernels.spans import ClosedNodes
     from allocsolve.model import FloatArray, IntArray, PackedJobs, PackedPlaces, WorkloadProblem
-    from allocsolve.model.closed_nodes import ClosedNodes
     from allocsolve.simulation import QueueView
     from allocsolve.simulation.kernels import QueueState, State
     from allocsolve.simulation.node_table import PlacesView
@@ -89,8 +90,12 @@ class OnPlaces(NamedTuple):
         return cls.of(packed_places(problem), rule, choice, closed=closed)
 
     def put(self, jobs: IntArray, pieces: Pieces) -> None:
-        """Write where jobs are that run already. O(pieces)."""
+        """Write where jobs are that run already. O(pieces).
+
+        `UnsupportedProblem` if something is on devices, as nobody says on which of them these jobs are.
+        """
         places, numbers = self.places, self.places.numbers
+        refuse_devices(places.devices)
         first, count = int(numbers["used"]), len(pieces.nodes)
         places.node[first : first + count] = pieces.nodes
         places.chunks[first : first + count] = pieces.chunks

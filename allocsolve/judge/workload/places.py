@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allocsolve.judge.messages import shown_seconds
 from allocsolve.judge.sums import summable
 from allocsolve.model.packed_places import all_shapes
-from allocsolve.model.places import resource_names
+from allocsolve.model.places import device_size, resource_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,7 +75,9 @@ def place_violations(
     P1: each job lies on nodes that differ, of types that it may use, with at least one and at most
     `Job.per_node` chunks on each; on no fewer nodes than it says, and with as many chunks as it has. P2: at
     no instant the chunks on a node take more of something than the node has. P3: an exclusive job is alone on
-    its nodes, whether or not anybody takes anything there. P4: nobody is on a node while it is closed.
+    its nodes, whether or not anybody takes anything there. P4: nobody is on a node while it is closed. P5: of
+    what is on devices, a chunk that takes less than one has it on one of them, any other has whole ones, and
+    at no instant more of a device is taken than it has.
 
     What a piece holds is there for others from the time on that is in `left`, shape (pieces,), in seconds:
     whoever takes it at that instant may; windows may end up to `tolerance` seconds late. Each node is looked
@@ -95,10 +97,57 @@ def place_violations(
         if matter:
             lines.append(f"job {problem.jobs.names[job]!r} {matter}")
     # Chunks that no job may have could take more than there are integers for.
+    if lines:
+        return lines
     piece_of = np.repeat(np.arange(len(said)), np.diff(at))
     times = left[piece_of], schedule.starts[piece_of]
     pairs = job_of[piece_of], nodes, chunks
-    return lines or [*_overfull(problem, pairs, *times), *_closed(problem, pairs, *times, tolerance)]
+    devices = _Devices.of(problem, schedule.place_devices, len(nodes))
+    if lines := [*devices.misplaced(problem, pairs)]:
+        return lines
+    return [*_overfull(problem, pairs, devices, *times), *_closed(problem, pairs, *times, tolerance)]
+
+
+class _Devices(NamedTuple):
+    """The resource that is on devices, and on which of them each job has something on each of its nodes."""
+
+    #: The resource; empty if there is none, and then nobody has anything there.
+    name: str
+    #: How much a device has.
+    size: int
+    #: Shape (jobs,): how much a chunk takes.
+    share: IntArray
+    #: Shape (pairs, devices): how many chunks are on a device, or have it as one of their whole ones.
+    on: IntArray
+
+    @classmethod
+    def of(cls, problem: WorkloadProblem, on: IntArray | None, pairs: int) -> _Devices:
+        """Return what a schedule says of devices; if it says nothing, nobody is on any."""
+        kinds, shapes = problem.node_types, all_shapes(problem.jobs)
+        name = next((name for name in resource_names(kinds) if device_size(kinds, name)), "")
+        share = np.array([dict(shape.each).get(name, 0) for shape in shapes], dtype=np.int64)
+        return cls(
+            name, device_size(kinds, name), share, np.zeros((pairs, 0), np.int64) if on is None else on
+        )
+
+    def misplaced(self, problem: WorkloadProblem, held: tuple[IntArray, IntArray, IntArray]) -> Iterator[str]:
+        """Yield a line for each job that is not on as many devices of a node as it has to be."""
+        job, nodes, chunks = held
+        share = self.share[job]
+        whole = share >= self.size if self.size else np.zeros(len(job), dtype=np.bool_)
+        wanted = np.where(whole, chunks * (share // max(self.size, 1)), np.where(share > 0, chunks, 0))
+        most = np.where(whole, 1, chunks)
+        wrong = ((self.on < 0) | (self.on > most[:, None])).any(axis=1) | (self.on.sum(axis=1) != wanted)
+        for at in np.flatnonzero(wrong).tolist():
+            part = "whole devices" if whole[at] else "parts of devices"
+            yield (
+                f"job {problem.jobs.names[job[at]]!r} is on the devices "
+                f"{self.on[at].tolist()} of node {nodes[at]}, and needs {wanted[at]} {part}"
+            )
+
+    def taken(self, job: IntArray) -> IntArray:
+        """Return how much jobs take of each device of their nodes, shape (devices, pairs)."""
+        return (self.on * np.minimum(self.share, self.size)[job][:, None]).T
 
 
 def _misplaced(
@@ -122,9 +171,13 @@ def _misplaced(
 
 
 def _overfull(
-    problem: WorkloadProblem, held: tuple[IntArray, IntArray, IntArray], left: FloatArray, starts: FloatArray
+    problem: WorkloadProblem,
+    held: tuple[IntArray, IntArray, IntArray],
+    devices: _Devices,
+    left: FloatArray,
+    starts: FloatArray,
 ) -> Iterator[str]:
-    """Yield what breaks P2 and P3: a line for each node and resource, at the first instant.
+    """Yield what breaks P2, P3 and P5: a line for each node and resource or device, at the first instant.
 
     Held are job, node and number of chunks of each pair, given back at `left` and taken at `starts`.
     """
@@ -153,6 +206,13 @@ def _overfull(
         for at in first_of_nodes(use > has):
             at_time = f"at {shown_seconds(time[at])} s"
             yield f"{at_time} jobs hold {use[at]} {name} on node {node[at]}, which has {has[at]}"
+    count = np.array([dict(each.devices).get(devices.name, 0) for each in problem.node_types])[kind]
+    for device, taken in enumerate(devices.taken(job)):
+        use = in_use(taken)
+        for at in first_of_nodes(use > np.where(device < count, devices.size, 0)):
+            what = f"{use[at]} {devices.name} of device {device} on node {node[at]}"
+            size = devices.size if device < count[at] else 0
+            yield f"at {shown_seconds(time[at])} s jobs hold {what}, which has {size}"
     alone = np.array([shape.exclusive for shape in shapes], dtype=np.int64)[job]
     there = in_use(np.ones(pairs, dtype=np.int64))
     for at in first_of_nodes((in_use(alone) > 0) & (there > 1)):

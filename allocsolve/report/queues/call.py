@@ -17,7 +17,7 @@ from allocsolve.instances.formats.logs.log import SWF_UNITS
 from allocsolve.instances.formats.logs.squeue import QueuedJob
 from allocsolve.instances.formats.logs.squeue_reasons import MAINTENANCE
 from allocsolve.instances.formats.logs.times import Clock, zone
-from allocsolve.model.places import num_places
+from allocsolve.model.places import max_devices, num_places, refuse_devices
 from allocsolve.prediction.scenarios import waits_by_limits
 from allocsolve.registry.names import parse_name
 from allocsolve.report.queues.ends import ends_of, node_remarks
@@ -154,6 +154,7 @@ def when(
         If a file cannot be read.
     """
     site = site_nodes(node_types, node_list)
+    refuse_devices(max_devices(site.types))
     if not site.types and any(name == "choice" for name, _ in parse_name(policy).options):
         raise InvalidOption(f"--policy {policy}: a choice of nodes needs --node-types")
     if not site.types and isinstance(job, tuple) and len(job) > len(("nodes", "limit")):

@@ -5,7 +5,7 @@ memory each, and 40 of the type ``gpu``. Files are what ``sinfo -N -h -o '%N|%c|
 ``scontrol show node`` printed, or the table of nodes of Alibaba's GPU trace (``openb_node_list``).
 
 Amounts are ``cpus``, ``mem`` in MiB, ``gpus`` of any type, and other generic resources by name; of Alibaba's
-nodes processors and GPUs are counted in thousandths, as its pods are.
+nodes processors and GPUs are counted in thousandths, as its pods are, and GPUs are devices.
 
 Source: the pages sinfo and scontrol of Slurm's documentation.
 """
@@ -113,6 +113,7 @@ class _Node(NamedTuple):
     weight: int
     features: str
     partitions: tuple[str, ...]
+    devices: tuple[tuple[str, int], ...] = ()
 
 
 def read_node_list(path: PathLike) -> SiteNodes:
@@ -133,7 +134,8 @@ def read_node_list(path: PathLike) -> SiteNodes:
         same = sum(each.name.partition("#")[0] == title for each in types)
         title += f"#{same + 1}" if same else ""
         try:
-            types.append(NodeType(title, len(names), node.has, node.weight, (compress_hostlist(names),)))
+            listed = (compress_hostlist(names),)
+            types.append(NodeType(title, len(names), node.has, node.weight, listed, node.devices))
         except InvalidProblem as fault:
             raise FormatError(str(path), [str(fault)]) from None
         for partition in node.partitions:
@@ -172,6 +174,7 @@ def _listed(source: str, lines: Iterator[tuple[int, str]]) -> dict[str, _Node]:
                     _count(row["weight"]),
                     row["features"],
                     tuple(sorted({*before, *partitions})),
+                    tuple(_generic(row.get("devices", "")).items()),
                 )
         except ValueError as fault:
             raise FormatError(source, [f"line {number}: {fault}"]) from None
@@ -241,5 +244,6 @@ def _alibaba(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[int, Mapping
     for number, row in zip(numbers[1:], csv.DictReader(lines), strict=True):
         cells = [row.get(name) or "" for name in ("sn", "cpu_milli", "memory_mib", "gpu", "model")]
         name, cpus, mem, gpus, model = cells
-        gres = f"gpu:{gpus}000" if gpus not in {"", "0"} else ""
-        yield number, dict(zip(_SINFO, (name, cpus, mem, gres, "0", "", model), strict=True))
+        gres, devices = (f"gpu:{gpus}000", f"gpu:{gpus}") if gpus not in {"", "0"} else ("", "")
+        listed = zip(_SINFO, (name, cpus, mem, gres, "0", "", model), strict=True)
+        yield number, {**dict(listed), "devices": devices}

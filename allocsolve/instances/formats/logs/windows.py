@@ -89,7 +89,7 @@ def closed_window(text: str, origin: TimeOrigin | None = None) -> ClosedWindow:
     >>> closed_window("86400+8h,nodes=50")
     ClosedWindow(start=86400.0, end=115200.0, amounts=(('nodes', 50),), node_ids=())
     >>> closed_window("2022-11-08T08:00/2022-11-08T09:00", TimeOrigin(epoch=1667865600))
-    ClosedWindow(start=28800.0, end=32400.0, amounts=())
+    ClosedWindow(start=28800.0, end=32400.0, amounts=(), node_ids=())
     """
     origin = origin or TimeOrigin()
     try:

@@ -26,6 +26,7 @@ from allocsolve.instances.formats.own.workload_machine import (
 )
 from allocsolve.instances.formats.own.workload_places import (
     chunk_columns,
+    node_type_record,
     placed,
     places_texts,
     type_values,
@@ -119,22 +120,7 @@ def problem_fields() -> Fields:
             "a closed window ends after its start and closes what there is",
             "sums of times, and of nodes times run times, are small enough to be counted",
         ),
-        {"job": record(_job(), ("submit",)), "speedup": _speedup(), "node_type": _node_type()},
-    )
-
-
-def _node_type() -> Document:
-    return record(
-        {
-            "name": text("of the type", minLength=1),
-            "count": whole(1, "how many nodes there are of it"),
-            "has": amounts(
-                whole(0), "what there is on each node, by name; rules that look at processors look at `cpus`"
-            ),
-            "weight": whole(0, "nodes of the least weight are taken first", default=0),
-            "names": listing(text(), "of its nodes, such as `n[001-360]`, for people", default=[]),
-        },
-        ("name", "count", "has"),
+        {"job": record(_job(), ("submit",)), "speedup": _speedup(), "node_type": node_type_record()},
     )
 
 
@@ -149,7 +135,7 @@ def _chunks() -> dict[str, Document]:
         ),
         "each": maybe(
             amounts(
-                whole(0, title="an amount, of whole devices,"),
+                whole(0, title="an amount, of devices in thousandths, say,"),
                 "how much a chunk takes of what its node has, by name",
             )
         ),
@@ -283,7 +269,8 @@ def schedule_fields() -> Fields:
         "pieces": listing(
             cells({**time, "title": "start"}, {**time, "title": "end"}, _held()),
             "`[start, end, nodes]`, in order of time; where nodes are places, `nodes` is a text such as "
-            "`3-6,9*2`: a chunk on each of the nodes 3 to 6, two on node 9",
+            "`3-6,9*2`: a chunk on each of the nodes 3 to 6, two on node 9; with devices `9*4:0*3+5`: of "
+            "four chunks on node 9 three on device 0 and one on device 5; `2:0-3`: whole devices 0 to 3",
         ),
     }
     return Fields(

@@ -3,7 +3,8 @@
 All of it is left out where nodes are counted. In tables of jobs there are columns ``each_gpus`` instead of
 ``each``, types are separated by ``|``, and ``node_types`` is the field of the JSON file in each row. A piece
 of an answer has the text ``3-6,9*2`` instead of a number of nodes: a chunk on each of the nodes 3 to 6, two
-on node 9.
+on node 9. Where something is on devices, ``9*4:0*3+5`` says on which of them: of the four chunks on node 9
+three are on device 0 and one is on device 5.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.instances.formats.files import show
+from allocsolve.instances.formats.schema import amounts, listing, record, text, whole
 from allocsolve.model import NodeType
+from allocsolve.model.places import max_devices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +32,11 @@ if TYPE_CHECKING:
 #: The beginning of columns of tables: how much a chunk takes.
 EACH: Final = "each_"
 
-#: A node or a run of nodes, and how many chunks each has.
-_RUN: Final = re.compile(r"(\d{1,16})(?:-(\d{1,16}))?(?:\*(\d{1,16}))?", re.ASCII)
+#: A node or a run of nodes, how many chunks each has, and on which devices; a device or a run of devices, and
+#: how many chunks each has.
+_DEVICES: Final = r"(\d{1,16})(?:-(\d{1,16}))?(?:\*(\d{1,16}))?"
+_RUN: Final = re.compile(_DEVICES + r"(?::(.*))?", re.ASCII)
+_RUN_OF_DEVICES: Final = re.compile(_DEVICES, re.ASCII)
 
 #: The most pairs of a piece and a node that are read.
 _MOST_PAIRS: Final = 2**26
@@ -43,6 +49,28 @@ _SOUND: Final[dict[str, set[type]]] = {
     "exclusive": {bool, type(None)},
     "types": {list, type(None)},
 }
+
+
+def node_type_record() -> Document:
+    """Return what a schema says of a type of nodes."""
+    return record(
+        {
+            "name": text("of the type", minLength=1),
+            "count": whole(1, "how many nodes there are of it"),
+            "has": amounts(
+                whole(0), "what there is on each node, by name; rules that look at processors look at `cpus`"
+            ),
+            "weight": whole(0, "nodes of the least weight are taken first", default=0),
+            "names": listing(text(), "of its nodes, such as `n[001-360]`, for people", default=[]),
+            "devices": amounts(
+                whole(1),
+                "into how many equal devices what there is of a resource on a node is divided: "
+                "a chunk lies on one of them, or takes whole ones",
+                default={},
+            ),
+        },
+        ("name", "count", "has"),
+    )
 
 
 def types_of(check: Checker, listed: list[Document]) -> list[NodeType]:
@@ -60,8 +88,10 @@ def type_values(problem: WorkloadProblem) -> Document:
     """Return the field of the types of nodes; none if nodes are counted."""
     names = ("name", "count", "has", "weight", "names")
     rows = [{name: getattr(each, name) for name in names} for each in problem.node_types]
-    for row in rows:
+    for row, each in zip(rows, problem.node_types, strict=True):
         row |= {"has": dict(row["has"]), "names": list(row["names"])}
+        if each.devices:
+            row["devices"] = dict(each.devices)
     return {"node_types": rows} if rows else {}
 
 
@@ -81,35 +111,42 @@ def placed(
 
     Each piece has a place for messages, and a number of nodes or a text; faults are noted.
     """
+    most = max_devices(problem.node_types)
     offsets, runs, counts = [0], [], []
     for place, nodes in said:
         offsets.append(offsets[-1])
         counts.append(nodes)
         if isinstance(nodes, str):
             try:
-                mine = _runs(nodes, problem.num_nodes if problem.node_types else 0)
+                mine = _runs(nodes, problem.num_nodes if problem.node_types else 0, most)
             except ValueError as fault:
                 check.add(place, f"nodes {show(nodes)}: {fault}")
                 continue
             runs += mine
-            counts[-1] = sum(last - first + 1 for first, last, _ in mine)
+            counts[-1] = sum(last - first + 1 for first, last, _, _ in mine)
             offsets[-1] += counts[-1]
         if offsets[-1] > _MOST_PAIRS:
             check.add("jobs", "lie on more than 2^26 nodes in all")
             return [], {}
-    lengths = [last - first + 1 for first, last, _ in runs]
+    lengths = [last - first + 1 for first, last, _, _ in runs]
     where = {
         "place_offsets": np.array(offsets, dtype=np.int64),
-        "place_nodes": np.concatenate([np.arange(first, last + 1) for first, last, _ in runs])
+        "place_nodes": np.concatenate([np.arange(first, last + 1) for first, last, _, _ in runs])
         if runs
         else np.empty(0, dtype=np.int64),
-        "place_chunks": np.repeat(np.array([each for *_, each in runs], dtype=np.int64), lengths),
+        "place_chunks": np.repeat(np.array([each for *_, each, _ in runs], dtype=np.int64), lengths),
     }
+    if most:
+        devices = np.array([on for *_, on in runs], dtype=np.int64).reshape(len(runs), most)
+        where["place_devices"] = np.repeat(devices, lengths, axis=0)
     return counts, where
 
 
-def _runs(text: str, num_nodes: int) -> list[tuple[int, int, int]]:
-    """Return first and last node of each run, and the chunks on each; a ValueError tells what is wrong."""
+def _runs(text: str, num_nodes: int, most: int) -> list[tuple[int, int, int, list[int]]]:
+    """Return first and last node of each run, and the chunks on each, and on each of its devices.
+
+    `most` devices are on a node at most. A ValueError tells what is wrong.
+    """
     if not num_nodes:
         raise ValueError("are places, but the problem has no node_types")
     runs = []
@@ -117,19 +154,32 @@ def _runs(text: str, num_nodes: int) -> list[tuple[int, int, int]]:
         found = _RUN.fullmatch(run)
         if found is None:
             raise ValueError(f"{show(run)} is neither nodes nor nodes*chunks")
-        first, last, each = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
-        if not first <= last < num_nodes:
-            raise ValueError(f"{show(run)} does not rise within 0..{num_nodes - 1}")
-        runs.append((first, last, each))
+        first, last, each = _run(found, num_nodes)
+        devices = [0] * most
+        for part in [] if found[4] is None else found[4].split("+"):
+            on = _RUN_OF_DEVICES.fullmatch(part)
+            if on is None or not most:
+                raise ValueError(f"{show(run)}: {show(part)} is neither devices nor devices*chunks")
+            low, high, number = _run(on, most)
+            devices[low : high + 1] = [number] * (high + 1 - low)
+        runs.append((first, last, each, devices))
     return runs
+
+
+def _run(found: re.Match[str], number: int) -> tuple[int, int, int]:
+    """Return first and last of a run within so many, and the chunks on each."""
+    first, last = int(found[1]), int(found[2] or found[1])
+    if not first <= last < number:
+        raise ValueError(f"{show(found[0])} does not rise within 0..{number - 1}")
+    return first, last, int(found[3] or 1)
 
 
 def ids_of(text: str, num_nodes: int) -> list[int]:
     """Return the ids of nodes that a text such as ``0-3,9`` says; a ValueError tells what is wrong."""
-    runs = _runs(text, num_nodes)
+    runs = _runs(text, num_nodes, 0)
     if "*" in text:
         raise ValueError("says chunks")
-    return [node for first, last, _ in runs for node in range(first, last + 1)]
+    return [node for first, last, *_ in runs for node in range(first, last + 1)]
 
 
 def ids_text(ids: Sequence[int]) -> str:
@@ -148,16 +198,38 @@ def places_texts(schedule: WorkloadSchedule) -> list[str]:
     piece = np.repeat(np.arange(pieces), np.diff(schedule.place_offsets))
     order = np.lexsort((nodes, piece))
     piece, nodes, chunks = piece[order], nodes[order], chunks[order]
+    devices = np.zeros((len(nodes), 0), dtype=np.int64)
+    if schedule.place_devices is not None:
+        devices = schedule.place_devices[order]
     begins = np.ones(len(nodes), dtype=np.bool_)
     begins[1:] = (np.diff(nodes) != 1) | (np.diff(chunks) != 0) | (np.diff(piece) != 0)
+    begins[1:] |= (np.diff(devices, axis=0) != 0).any(axis=1)
     first = np.flatnonzero(begins)
     last = np.append(first, len(nodes))[1:] - 1
     texts: list[list[str]] = [[] for _ in range(pieces)]
-    runs = (piece[first], nodes[first], nodes[last], chunks[first])
-    for at, low, high, each in zip(*(column.tolist() for column in runs), strict=True):
-        run = str(low) if low == high else f"{low}-{high}"
-        texts[at].append(run if each == 1 else f"{run}*{each}")
+    runs = (piece[first], nodes[first], nodes[last], chunks[first], devices[first])
+    for at, low, high, each, on in zip(*(column.tolist() for column in runs), strict=True):
+        texts[at].append(_shown(low, high, each) + _devices_text(on))
     return [",".join(mine) for mine in texts]
+
+
+def _shown(low: int, high: int, chunks: int) -> str:
+    """Return the text of a run."""
+    run = str(low) if low == high else f"{low}-{high}"
+    return run if chunks == 1 else f"{run}*{chunks}"
+
+
+def _devices_text(chunks: Sequence[int]) -> str:
+    """Return the text of the devices that have so many chunks each; empty if none has any."""
+    runs: list[tuple[int, int, int]] = []
+    for device, number in enumerate(chunks):
+        if not number:
+            continue
+        if runs and runs[-1][1:] == (device - 1, number):
+            runs[-1] = runs[-1][0], device, number
+        else:
+            runs.append((device, device, number))
+    return ":" + "+".join(_shown(*run) for run in runs) if runs else ""
 
 
 def places_of_rows(rows: Rows, jobs: list[Document]) -> Document:
