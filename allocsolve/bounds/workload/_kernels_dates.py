@@ -16,17 +16,11 @@ from allocsolve.kernels import bisect_right, inner_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.bounds.workload._kernels_job_prices import Breaks
+    from allocsolve.bounds.workload.job_price_dual import Rooms
     from allocsolve.model import FloatArray, IntArray
 
 #: How often windows are narrowed by what surely runs in others.
 _ROUNDS = 8
-
-
-class Rooms(NamedTuple):
-    """What jobs need of a machine and what is there, in units of each resource; read-only."""
-
-    needs: IntArray  #: shape (jobs, resources)
-    room: IntArray  #: shape (slots, resources): the most that is there within each slot
 
 
 class Dates(NamedTuple):

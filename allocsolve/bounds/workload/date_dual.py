@@ -8,7 +8,6 @@ import numpy as np
 
 from allocsolve.bounds.workload._kernels_dates import (
     Dates,
-    Rooms,
     Spans,
     costs_in_spans,
     list_spans,
@@ -20,7 +19,7 @@ from allocsolve.bounds.workload._kernels_machine_jobs import (
     fullest_slots_on_machine,
     soft_slots_on_machine,
 )
-from allocsolve.bounds.workload.job_price_dual import PRIOR, JobWindows, entries_of
+from allocsolve.bounds.workload.job_price_dual import PRIOR, JobWindows, Rooms, entries_of
 from allocsolve.model import frozen
 
 if TYPE_CHECKING:

@@ -39,6 +39,13 @@ def slots_of(edges: FloatArray, times: FloatArray) -> IntArray:
     return slots
 
 
+class Rooms(NamedTuple):
+    """What jobs need of a machine and what is there, in units of each resource; read-only."""
+
+    needs: IntArray  #: shape (jobs, resources)
+    room: IntArray  #: shape (slots, resources): the most that is there within each slot
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class JobWindows:
     """A price per second for each job and each slot of its window; 0 outside. One row a job.

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allocsolve.bounds.workload._kernels_dates import Rooms
 from allocsolve.bounds.workload.date_dual import DateDual, plain_rooms, settled
-from allocsolve.bounds.workload.job_price_dual import JobWindows
+from allocsolve.bounds.workload.job_price_dual import JobWindows, Rooms
 from allocsolve.bounds.workload.job_prices import PricedWorkload, root_prices
 from allocsolve.bounds.workload.machine_job_prices import machine_jobs
 from allocsolve.exact.workload._date_tree import DateTree, DateTreeParams

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from allocsolve.bounds.workload._kernels_dates import Rooms
     from allocsolve.bounds.workload.date_dual import Settled
-    from allocsolve.bounds.workload.job_price_dual import DualJobs, JobWindows
+    from allocsolve.bounds.workload.job_price_dual import DualJobs, JobWindows, Rooms
     from allocsolve.model import FloatArray, IntArray
 
 
