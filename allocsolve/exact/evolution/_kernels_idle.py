@@ -121,7 +121,7 @@ def alone(p: PriceLimit, step: int) -> int:
     """Return for how many seconds a step is alone at least in the window."""
     if p.steps[step, PRICE] >= p.most[0]:
         return 0
-    return max(0, p.inside[step] - p.beside[step])
+    return int(max(0, p.inside[step] - p.beside[step]))
 
 
 @inner_kernel
