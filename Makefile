@@ -47,6 +47,8 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/repo-review --show err .
+	$(BIN)/zizmor --offline --no-progress --quiet .github action.yml
 
 # The site: docs/_build/html/index.html
 docs: $(VENV)/.installed-dev

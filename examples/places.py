@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from allocsolve.heuristics import Easy
-from allocsolve.heuristics.workload.places import NODE_CHOICES
 from allocsolve.model import Jobs, NodeType, WorkloadProblem, packed_places
+from allocsolve.simulation.node_choice import NODE_CHOICES
 
 
 def counted(problem: WorkloadProblem) -> WorkloadProblem:

@@ -28,7 +28,7 @@ from reservation_strategies import reservation_problems
 from resource_strategies import general_problems
 from strategies import box_problems, evolution_problems, partition_problems, workload_problems
 
-from allocsolve.bounds import strong_makespan_bound
+from allocsolve.bounds import strong_completion_bound, strong_makespan_bound
 from allocsolve.bounds.reservation import node_prices
 from allocsolve.bounds.workload import machine_prices, makespan_bound, time_prices
 from allocsolve.bounds.workload.job_prices import job_prices
@@ -106,6 +106,20 @@ def _step_prices(problem: EvolutionProblem, _: str) -> dict[str, Any]:
         rows = [[nodes for _, nodes in app.steps] for app in problem.applications]
         return {"kind": "step-prices", "prices": rows}
     return certificate
+
+
+def _falling_prices(problem: EvolutionProblem, _: str) -> dict[str, Any]:
+    """Return prices of a linear program; where they say no more than cheap bounds, some."""
+    certificate = strong_completion_bound(problem).certificate
+    last = 2 * (max(problem.releases) + sum(app.duration for app in problem.applications))
+    falls = [[nodes for _, nodes in app.steps] for app in problem.applications]
+    return certificate or {
+        "kind": "falling-prices",
+        "unit": max(1, *(app.area for app in problem.applications)),
+        "times": [0, last // 4, last],
+        "prices": [[fall * last // 4 for fall in row] for row in falls],
+        "falls": falls,
+    }
 
 
 @functools.lru_cache(maxsize=1)
@@ -225,8 +239,8 @@ def _machine_job_prices(problem: WorkloadProblem, term: Any) -> dict[str, Any]:
 
 def _dates(problem: WorkloadProblem, term: Any, params: DateTreeParams = DateTreeParams()) -> dict[str, Any]:
     """Return trees with a few cuts; without jobs that count there is one without any."""
-    by_job = _job_prices(problem, term)
-    if not problem.packed.weight.any():
+    by_job = _machine_job_prices(problem, term)
+    if not problem.jobs.packed.weight.any():
         return _one_leaf(by_job)
     forest = DateForest(problem, term, by_job, params)
     for tree in [stretch.tree for stretch in forest.stretches]:
@@ -246,7 +260,9 @@ def _one_leaf(by_job: dict[str, Any]) -> dict[str, Any]:
     prices = {"first_slots": by_job["first_slots"], "offsets": by_job["offsets"]}
     jobs = [*range(len(by_job["first_slots"]))]
     first = {"parent": -1, "jobs": jobs, **prices, "differences": by_job["prices"]}
-    common = {key: by_job[key] for key in ("term", "edges", "nodes", "unit")}
+    common: dict[str, Any] = {
+        key: by_job[key] for key in ("term", "edges", "nodes", "units", "unit") if key in by_job
+    }
     return {"kind": "date-tree", **common, "lists": [first], "jobs": [-1], "cuts": [0]}
 
 
@@ -259,7 +275,9 @@ def _forest(problem: WorkloadProblem, term: Any) -> dict[str, Any]:
         return found
     count = len(problem.jobs)
     tree = {"slots": [0, len(found["edges"]) - 1], **{key: found[key] for key in ("lists", "jobs", "cuts")}}
-    common = {key: found[key] for key in ("term", "edges", "nodes", "unit")}
+    common: dict[str, Any] = {
+        key: found[key] for key in ("term", "edges", "nodes", "units", "unit") if key in found
+    }
     shared = {"first_slots": [0] * count, "offsets": [0] * (count + 1), "prices": []}
     return {"kind": "date-trees", **common, "shared": shared, "stretches": [0] * count, "trees": [tree]}
 
@@ -384,6 +402,13 @@ ATTACKED: dict[str, Attacked] = {
         _step_prices,
         _least_of_applications,
     ),
+    "falling-prices": Attacked(
+        "falling-prices",
+        evolution_problems(max_apps=4, max_steps=3, max_nodes=6, releases=True),
+        EVOLUTION_OBJECTIVES,
+        _falling_prices,
+        _least_of_applications,
+    ),
     "learned-clauses": Attacked(
         "learned-clauses",
         evolution_problems(min_apps=2, max_steps=4, releases=True),
@@ -415,6 +440,13 @@ ATTACKED: dict[str, Attacked] = {
         "date-tree", RIGID_REALS, MEANS, _dates, workload_optimum, _with_total, 1e-12
     ),
     "date-trees": Attacked("date-trees", RIGID, MEANS, _forest, workload_optimum, _with_totals),
+    "date-tree on machines": Attacked("date-tree", MACHINES, MEANS, _dates, workload_optimum, _with_total),
+    "date-tree on machines of real times": Attacked(
+        "date-tree", MACHINES_REALS, MEANS, _dates, workload_optimum, _with_total, 1e-12
+    ),
+    "date-trees on machines": Attacked(
+        "date-trees", MACHINES, MEANS, _forest, workload_optimum, _with_totals
+    ),
     "machine-prices": Attacked("machine-prices", MACHINES, MEANS, _machine_prices, workload_optimum),
     "machine-prices of real times": Attacked(
         "machine-prices", MACHINES_REALS, MEANS, _machine_prices, workload_optimum, tolerance=1e-12

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from allocsolve.errors import FormatError
-from allocsolve.instances import digest, read_problem, read_solution
+from allocsolve.instances import digest, read_problem
 from allocsolve.model import EvolutionProblem, EvolutionProfile
 
 if TYPE_CHECKING:
@@ -52,10 +52,6 @@ def faults_of(read: Callable[[], object]) -> tuple[str, ...]:
 
 def problem_faults(folder: Path, content: object) -> tuple[str, ...]:
     return faults_of(lambda: read_problem(saved(folder, content)))
-
-
-def solution_faults(folder: Path, content: object) -> tuple[str, ...]:
-    return faults_of(lambda: read_solution(saved(folder, content), PROBLEM))
 
 
 def changed(document: dict[str, Any], path: tuple[str | int, ...], value: object) -> dict[str, Any]:

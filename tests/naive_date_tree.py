@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from naive_conservative import naive_list_starts
+from naive_resources import available, edges_of, needs_of, release_of
 
-from allocsolve.model import Job, WorkloadProblem
+from allocsolve.model import Job, Jobs, WorkloadProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -125,8 +127,9 @@ def stretches(
         own = [job for job, stretch in enumerate(certificate["stretches"]) if stretch == number]
         low, high = tree["slots"]
         edges = certificate["edges"][low : high + 1]
-        alone = WorkloadProblem(problem.num_nodes, [problem.jobs[job] for job in own])
-        one = {**tree, "edges": edges, "nodes": certificate["nodes"], "unit": certificate["unit"]}
+        alone = replace(problem, jobs=Jobs.of(problem.jobs[job] for job in own))
+        common = {key: certificate[key] for key in ("nodes", "units", "unit") if key in certificate}
+        one = {**tree, "edges": edges, **common}
         found.append((own, alone, one, [shared[job][low:high] for job in own]))
     return found
 
@@ -134,15 +137,37 @@ def stretches(
 def earned(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> int:
     """What the cluster earns by shared prices at most."""
     shared, edges = shared_prices(certificate), certificate["edges"]
-    sizes = [job.nodes // certificate["nodes"] for job in problem.jobs]
-    capacity = problem.num_nodes // certificate["nodes"]
-    fitting = [
-        chosen for chosen in _sets([*range(len(sizes))]) if sum(sizes[idx] for idx in chosen) <= capacity
-    ]
+    needs, rooms = _in_units(problem, certificate)
     return sum(
-        (edges[slot + 1] - edges[slot]) * max(sum(shared[idx][slot] for idx in chosen) for chosen in fitting)
-        for slot in range(len(edges) - 1)
+        (edges[slot + 1] - edges[slot])
+        * max(
+            sum(shared[idx][slot] for idx in chosen)
+            for chosen in _sets([*range(len(needs))])
+            if _fit([needs[idx] for idx in chosen], room)
+        )
+        for slot, room in enumerate(rooms)
     )
+
+
+def _in_units(
+    problem: WorkloadProblem, certificate: Mapping[str, Any]
+) -> tuple[list[dict[str, int]], list[dict[str, int]]]:
+    """What each job needs, and the most that is there within each slot, in units of each resource."""
+    units = {"nodes": certificate["nodes"], **certificate.get("units", {})}
+    needs = [
+        {name: needs_of(job).get(name, 0) // unit for name, unit in units.items()} for job in problem.jobs
+    ]
+    rooms = []
+    for low, high in itertools.pairwise(certificate["edges"]):
+        moments = [low, *(edge for edge in edges_of(problem) if low < edge < high)]
+        there = [available(problem, moment) for moment in moments]
+        rooms.append({name: max(at[name] for at in there) // unit for name, unit in units.items()})
+    return needs, rooms
+
+
+def _fit(needs: Sequence[Mapping[str, int]], room: Mapping[str, int]) -> bool:
+    """Whether jobs fit into what is there, resource by resource."""
+    return all(sum(own[name] for own in needs) <= there for name, there in room.items())
 
 
 def shared_paid(certificate: Mapping[str, Any], starts: Sequence[int], lengths: Sequence[int]) -> list[int]:
@@ -168,17 +193,16 @@ def _total(
 ) -> int | None:
     jobs, edges = list(problem.jobs), certificate["edges"]
     slots = range(len(edges) - 1)
-    sizes = [job.nodes // certificate["nodes"] for job in jobs]
-    capacity = problem.num_nodes // certificate["nodes"]
-    lengths = [int(job.runtime) for job in jobs]
-    never = max([*edges, *(cut for _, cut, _ in path), *(int(job.submit) for job in jobs)]) + sum(lengths) + 1
+    needs, rooms = _in_units(problem, certificate)
+    lengths, releases = [int(job.runtime) for job in jobs], [int(release_of(job)) for job in jobs]
+    never = max([*edges, *(cut for _, cut, _ in path), *releases]) + sum(lengths) + 1
     starts = [
         [
             start
-            for start in range(int(job.submit), never + 1)
+            for start in range(releases[idx], never + 1)
             if all(start >= cut if later else start <= cut for own, cut, later in path if own == idx)
         ]
-        for idx, job in enumerate(jobs)
+        for idx in range(len(jobs))
     ]
     known = -1
     while known != sum(map(len, starts)):
@@ -189,15 +213,18 @@ def _total(
             {slot for slot in slots if own[-1] <= edges[slot] and edges[slot + 1] <= own[0] + length}
             for own, length in zip(starts, lengths, strict=True)
         ]
-        room = [
-            capacity - sum(size for size, own in zip(sizes, surely, strict=True) if slot in own)
+        left = [
+            {
+                name: there - sum(own[name] for own, its in zip(needs, surely, strict=True) if slot in its)
+                for name, there in rooms[slot].items()
+            }
             for slot in slots
         ]
-        if min(room) < 0:
+        if min((amount for room in left for amount in room.values()), default=0) < 0:
             return None
         barred = [
-            [slot for slot in slots if size > room[slot] and slot not in own]
-            for size, own in zip(sizes, surely, strict=True)
+            [slot for slot in slots if slot not in its and not _fit([own], left[slot])]
+            for own, its in zip(needs, surely, strict=True)
         ]
         starts = [
             [
@@ -229,7 +256,7 @@ def _total(
         fullest = max(
             sum(prices[idx][slot] for idx in chosen)
             for chosen in _sets(there)
-            if sum(sizes[idx] for idx in chosen) <= room[slot]
+            if _fit([needs[idx] for idx in chosen], left[slot])
         )
         total -= (edges[slot + 1] - edges[slot]) * fullest
     return total

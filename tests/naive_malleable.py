@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from naive_resources import edges_of, release_of
+
 from allocsolve.model import Amdahl, Job, PowerLaw, SpeedupTable, WorkloadProblem
 from allocsolve.model.jobs import DEFAULT_LIMIT_FACTOR
 
@@ -77,6 +79,7 @@ class Cluster:
     starts: list[int] = field(default_factory=list)
     #: Of a job that was backfilled, the one that was blocked.
     blocked: dict[int, int] = field(default_factory=dict)
+    problem: WorkloadProblem | None = None
 
     def ratio(self, job: int, nodes: int) -> float:
         row = self.rows[job]
@@ -176,16 +179,24 @@ class Cluster:
 
 
 def naive_malleable(
-    problem: WorkloadProblem, policy: Callable[[Cluster], None], *, coalesce: bool = True
+    problem: WorkloadProblem,
+    policy: Callable[[Cluster], None],
+    *,
+    coalesce: bool = True,
+    polling: float = math.inf,
 ) -> Cluster:
-    """Run a workload to its end."""
-    cluster = Cluster(list(problem.jobs), problem.num_nodes, free=problem.num_nodes)
+    """Run a workload to its end; edges of closed windows and ticks of the clock are events, too."""
+    cluster = Cluster(list(problem.jobs), problem.num_nodes, free=problem.num_nodes, problem=problem)
     cluster.future = list(range(len(cluster.rows)))
+    edges, tick = edges_of(problem), 0.0 if polling < math.inf else math.inf
     while True:
         # (time, kind, job) of all that is to come, in order.
         events = [(run.end, 0, run.job) for run in cluster.running.values()]
         events += [(run.point, 1, run.job) for run in cluster.running.values() if run.point < math.inf]
-        events += [(cluster.rows[job].submit, 2, job) for job in cluster.future]
+        events += [(release_of(cluster.rows[job]), 2, job) for job in cluster.future]
+        events += [(edge, 3, 0) for edge in edges]
+        if tick < math.inf and (cluster.future or cluster.queue or cluster.running):
+            events.append((tick, 4, 0))
         if not events:
             return cluster
         events.sort()
@@ -199,6 +210,10 @@ def naive_malleable(
             elif kind == 2:
                 cluster.future.remove(job)
                 cluster.queue.append(job)
+            elif kind == 3:
+                edges.remove(cluster.now)
+            elif kind == 4:
+                tick += polling
         cluster.start_promised()
         cluster.check()
         policy(cluster)

@@ -7,7 +7,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from naive_places import Placement, nodes_of, room, shape_of
+from naive_places import Placement, is_closed, nodes_of, room, shape_of
 from naive_resources import place_in_queue, release_of
 
 from allocsolve.heuristics import Easy, Fcfs, FirstFit, SlurmBackfill
@@ -15,8 +15,8 @@ from allocsolve.heuristics import Easy, Fcfs, FirstFit, SlurmBackfill
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from allocsolve.heuristics.workload.places import NodeChoice
     from allocsolve.model import WorkloadProblem
+    from allocsolve.simulation.node_choice import NodeChoice
 
 #: Jobs, and where they are.
 Held: TypeAlias = "Mapping[int, Placement]"
@@ -53,13 +53,17 @@ class Machine:
             }
         return left
 
-    def rooms(self, job: int, *situations: Held) -> Placement:
-        """Return the room on each node that has some in all of these situations."""
+    def rooms(self, job: int, begin: float, seconds: float, *situations: Held) -> Placement:
+        """Return the room on each node that has some in all of these situations, and stays open."""
         seen = [
             room(self.problem, self.jobs[job], [(self.jobs[other], spots) for other, spots in held.items()])
             for held in situations
         ]
-        return {node: least for node, least in enumerate(map(min, zip(*seen, strict=True))) if least}
+        return {
+            node: least
+            for node, least in enumerate(map(min, zip(*seen, strict=True)))
+            if least and not is_closed(self.problem, node, begin, begin + seconds)
+        }
 
     def fits(self, job: int, rooms: Placement) -> bool:
         return sum(rooms.values()) >= shape_of(self.jobs[job])[0] and len(rooms) >= self.jobs[job].nodes
@@ -80,9 +84,8 @@ class Machine:
         key = {node: self.key(job, node, rooms[node], held) for node in rooms}
         return self.fill(job, rooms, sorted(rooms, key=lambda node: (self.weight[node], key[node], node)))
 
-    def late(self, job: int, held: Held, *later: Held) -> Placement:
-        """Return the plan of a job in what is free in these situations: where least fits now comes first."""
-        rooms, now = self.rooms(job, *later), self.rooms(job, held)
+    def late(self, job: int, rooms: Placement, now: Placement) -> Placement:
+        """Return the plan of a job in the room that there is then: where least fits now comes first."""
         return self.fill(job, rooms, sorted(rooms, key=lambda node: (now.get(node, 0), node)))
 
     # --- choices -----------------------------------------------------------------------------------------
@@ -189,6 +192,7 @@ def naive_places(
     while len(starts) < count:
         ends = [starts[job] + jobs[job].runtime for job in starts]
         passes = [] if now == -math.inf or not isinstance(policy, SlurmBackfill) else [next_pass(policy, now)]
+        passes += [window.end for window in problem.closed]
         now = min(time for time in (*ends, *map(release_of, jobs), *passes) if time > now)
         held = {job: where[job] for job in starts if starts[job] + jobs[job].runtime > now}
         queue = [job for job in range(count) if job not in starts and release_of(jobs[job]) <= now]
@@ -196,7 +200,7 @@ def naive_places(
         call = Call(
             machine, estimates, now, held, {job: max(now, starts[job] + estimates[job]) for job in held}
         )
-        while queue and machine.fits(queue[0], machine.rooms(queue[0], held)):
+        while queue and machine.fits(queue[0], call.rooms(queue[0], now, held)):
             call.start(queue.pop(0), held)
         if queue and isinstance(policy, SlurmBackfill):
             if now % policy.bf_interval == 0:
@@ -209,7 +213,7 @@ def naive_places(
                 call.plan(tested, None, count if policy.reservations == "all" else policy.reservations)
         elif isinstance(policy, FirstFit):
             for job in queue[1:]:
-                if machine.fits(job, machine.rooms(job, held)):
+                if machine.fits(job, call.rooms(job, now, held)):
                     call.start(job, held)
         where |= held
         starts |= dict.fromkeys(held.keys() - starts.keys(), now)
@@ -245,9 +249,17 @@ class Call:
         self.machine, self.estimates, self.now, self.held, self.ends = machine, estimates, now, held, ends
         self.made: list[Planned] = []
 
+    def rooms(self, job: int, begin: float, *situations: Held) -> Placement:
+        """Return the room of a job that begins at an instant, in all situations."""
+        return self.machine.rooms(job, begin, self.estimates[job], *situations)
+
+    def late(self, job: int, rooms: Placement) -> Placement:
+        """Return the plan of a job in this room."""
+        return self.machine.late(job, rooms, self.machine.rooms(job, self.now, 0, self.held))
+
     def start(self, job: int, *situations: Held) -> None:
         """Start a job in the room that it has in all situations."""
-        self.held[job] = self.machine.chosen(job, self.machine.rooms(job, *situations), self.held)
+        self.held[job] = self.machine.chosen(job, self.rooms(job, self.now, *situations), self.held)
         self.ends[job] = self.now + self.estimates[job]
 
     def held_at(self, time: float, made: Sequence[Planned]) -> Held:
@@ -258,15 +270,15 @@ class Call:
     def backfill(self, queue: Sequence[int], policy: Easy) -> None:
         """Start jobs beside a reservation of the first one."""
         head, machine = queue[0], self.machine
-        shadow_time = first_fit_time(machine, head, self.ends, self.held)
+        shadow_time = self.shadow_time(head)
         for job in queue[1:]:
             end, situations = self.now + self.estimates[job], [self.held]
             if end > shadow_time or (policy.strict and end == shadow_time):
                 if not policy.extra_nodes:
                     continue
                 later = self.held_at(shadow_time, [])
-                situations.append({**later, head: machine.late(head, self.held, later)})
-            if machine.fits(job, machine.rooms(job, *situations)):
+                situations.append({**later, head: self.late(head, self.rooms(head, shadow_time, later))})
+            if machine.fits(job, self.rooms(job, self.now, *situations)):
                 self.start(job, *situations)
 
     def plan(self, queue: Sequence[int], slurm: SlurmBackfill | None, most: int) -> None:
@@ -275,13 +287,13 @@ class Call:
             end = self.now + self.estimates[job]
             begins = sorted({each.begin for each in self.made if each.blocks < end})
             situations = [self.held, *(self.held_at(time, self.made) for time in begins)]
-            if self.machine.fits(job, self.machine.rooms(job, *situations)):
+            if self.machine.fits(job, self.rooms(job, self.now, *situations)):
                 self.start(job, *situations)
                 if slurm is None:
                     self.made = self.laid(self.made, 0) or self.made
             elif len(self.made) < most:
-                fits = self.machine.fits(job, self.machine.rooms(job, self.held))
-                times = sorted({*self.ends.values(), *(each.end for each in self.made), self.now})
+                fits = self.machine.fits(job, self.rooms(job, self.now, self.held))
+                times = sorted({*self.times(), *(each.end for each in self.made), self.now})
                 for time in times:
                     if (time > self.now or not fits) and self.reserve(job, time, slurm):
                         break
@@ -290,10 +302,10 @@ class Call:
         """Return reservations with new nodes from one on; none if one does not fit when it begins."""
         new = list(made[:first])
         for each in made[first:]:
-            later = self.held_at(each.begin, new)
-            if not self.machine.fits(each.job, self.machine.rooms(each.job, later)):
+            rooms = self.rooms(each.job, each.begin, self.held_at(each.begin, new))
+            if not self.machine.fits(each.job, rooms):
                 return []
-            new.append(each._replace(spots=self.machine.late(each.job, self.held, later)))
+            new.append(each._replace(spots=self.late(each.job, rooms)))
         return new
 
     def reserve(self, job: int, time: float, slurm: SlurmBackfill | None) -> bool:
@@ -310,21 +322,26 @@ class Call:
             return True
         later = sorted({each.begin for each in self.made if each.begin > time and each.blocks < end})
         situations = [self.held_at(moment, self.made) for moment in (time, *later)]
-        if not self.machine.fits(job, self.machine.rooms(job, *situations)):
+        rooms = self.rooms(job, time, *situations)
+        if not self.machine.fits(job, rooms):
             return False
-        spots = self.machine.late(job, self.held, *situations)
+        spots = self.late(job, rooms)
         blocks = math.nextafter(time // step * step, -math.inf)
         mine = Planned(job, time, min(-(-end // step) * step, horizon), blocks, spots)
         self.made = [*self.made[:first], mine, *self.made[first:]]
         return True
 
+    def times(self) -> set[float]:
+        """Return when somebody is expected to end, or a node opens."""
+        return {
+            *self.ends.values(),
+            *(each.end for each in self.machine.problem.closed if each.end > self.now),
+        }
 
-def first_fit_time(
-    machine: Machine, job: int, ends: Mapping[int, float], where: Mapping[int, Placement]
-) -> float:
-    """Return the first of these ends at which a job fits beside those that end later."""
-
-    def staying(at: float) -> Held:
-        return {other: where[other] for other in ends if ends[other] > at}
-
-    return next(at for at in sorted(ends.values()) if machine.fits(job, machine.rooms(job, staying(at))))
+    def shadow_time(self, job: int) -> float:
+        """Return the first of these times at which a job fits beside those that end later."""
+        return next(
+            time
+            for time in sorted(self.times())
+            if self.machine.fits(job, self.rooms(job, time, self.held_at(time, [])))
+        )

@@ -88,6 +88,15 @@ def schedule_of(
     return WorkloadSchedule.on_places(problem, starts, offsets, nodes, chunks)
 
 
+def is_closed(problem: WorkloadProblem, node: int, begin: float, end: float) -> bool:
+    """Tell whether a node is closed at an instant, or from then until another one."""
+    return any(
+        window.start <= begin < window.end or begin <= window.start < end
+        for window in problem.closed
+        if not window.node_ids or node in window.node_ids
+    )
+
+
 def is_feasible(problem: WorkloadProblem, starts: list[float], placements: list[Placement]) -> bool:
     """Tell whether placements keep all rules: each node at each start of a job, counted anew."""
     machine = nodes_of(problem)
@@ -100,6 +109,8 @@ def is_feasible(problem: WorkloadProblem, starts: list[float], placements: list[
             if not (0 <= node < len(machine) and 1 <= here <= most):
                 return False
             if job.types is not None and machine[node][0] not in job.types:
+                return False
+            if is_closed(problem, node, at, at + job.runtime):
                 return False
     for now in starts:
         there = [

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypeAlias
 
-from naive_malleable import Cluster, seconds_on, sizes_of
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from fractions import Fraction
 
     from allocsolve.model import Job, WorkloadProblem
@@ -89,13 +87,18 @@ def has_room(
     problem: WorkloadProblem, needs: dict[str, int], at: float, until: float, placed: Sequence[Placed]
 ) -> bool:
     """Tell whether a job has what it needs for a time beside those that are placed."""
-    moments = {at, *edges_of(problem), *(begin for begin, _, _ in placed)}
-    for moment in sorted(moment for moment in moments if at <= moment < until):
-        there = available(problem, moment)
-        inside = [held for begin, end, held in placed if begin <= moment < end]
-        for name, amount in needs.items():
-            if amount + sum(held.get(name, 0) for held in inside) > there[name]:
-                return False
+
+    def moments() -> Iterator[float]:
+        yield at
+        yield from {*edges_of(problem), *(begin for begin, _, _ in placed)}
+
+    for moment in moments():
+        if at <= moment < until:
+            there = available(problem, moment)
+            inside = [held for begin, end, held in placed if begin <= moment < end]
+            for name, amount in needs.items():
+                if amount + sum([held.get(name, 0) for held in inside]) > there[name]:
+                    return False
     return True
 
 
@@ -106,127 +109,6 @@ def naive_earliest(
     changes = edges_of(problem) | {end for _, end, _ in placed}
     moments = sorted({release, *(moment for moment in changes if moment > release)})
     return next(at for at in moments if has_room(problem, needs, at, at + seconds, placed))
-
-
-class Situation:
-    """A machine at an instant: who has started on how many nodes, and who could."""
-
-    def __init__(self, problem: WorkloadProblem, estimates: Sequence[float], moldable: str) -> None:
-        self.problem, self.estimates, self.moldable = problem, estimates, moldable
-        self.jobs = list(problem.jobs)
-        self.ratio = Cluster(self.jobs, problem.num_nodes).ratio
-        self.edges = edges_of(problem)
-        #: The size of each job that runs or is planned.
-        self.size = [sizes_of(job)[0] for job in self.jobs]
-        self.starts: dict[int, float] = {}
-        self.now = 0.0
-
-    @property
-    def running(self) -> dict[int, float]:
-        return {idx: at for idx, at in self.starts.items() if self.end(idx) > self.now}
-
-    def end(self, idx: int) -> float:
-        return self.starts[idx] + seconds_on(self.jobs[idx], self.size[idx])
-
-    def lasts(self, idx: int) -> float:
-        return self.estimates[idx] * self.ratio(idx, self.size[idx])
-
-    def expected(self) -> dict[int, float]:
-        """Return the expected ends of running jobs."""
-        return {idx: max(at + self.lasts(idx), self.now) for idx, at in self.running.items()}
-
-    def needs(self, idx: int) -> dict[str, int]:
-        return needs_of(self.jobs[idx], self.size[idx])
-
-    def can(self, idx: int, at: float, ends: dict[int, float], later: dict[int, float] | None = None) -> bool:
-        """Tell whether a job can start, if the others hold what they need until these ends.
-
-        Those in `later` hold what they need from then on for as long as they are expected to run.
-        """
-        placed = [(-math.inf, end, self.needs(other)) for other, end in ends.items()]
-        placed += [(begin, begin + self.lasts(one), self.needs(one)) for one, begin in (later or {}).items()]
-        return has_room(self.problem, self.needs(idx), at, at + self.lasts(idx), placed)
-
-    def can_now(self, idx: int) -> bool:
-        """Tell whether a job can start; who runs longer than expected holds everything for this instant."""
-        ends = {other: at + self.lasts(other) for other, at in self.running.items()}
-        ends = {other: end if end > self.now else self.now + 1e-9 for other, end in ends.items()}
-        return self.can(idx, self.now, ends)
-
-    def first(self, idx: int, reserved: dict[int, float]) -> float:
-        """Return the earliest instant at which a job can start beside those with reservations."""
-        ends = self.expected()
-        over = {begin + self.lasts(one) for one, begin in reserved.items()}
-        moments = sorted({self.now, *ends.values(), *over, *(edge for edge in self.edges if edge > self.now)})
-        return next(moment for moment in moments if self.can(idx, moment, ends, reserved))
-
-    def start(self, idx: int, harms: Callable[[], bool] = lambda: False) -> bool:
-        """Start a job on the largest size on which it can; if it harms there, "fit" tries the others."""
-        sizes = sizes_of(self.jobs[idx])
-        for nodes in sizes[:1] if self.moldable == "min" else sizes[::-1]:
-            self.size[idx] = nodes
-            if self.can_now(idx):
-                if not harms():
-                    self.starts[idx] = self.now
-                    return True
-                if self.moldable != "fit":
-                    break
-        self.size[idx] = sizes[0]
-        return False
-
-    def reserve(self, examined: Sequence[int], reservations: float) -> None:
-        """Start jobs around those that have reservations, or give them one."""
-        reserved: dict[int, float] = {}
-        for idx in examined:
-            if self.start(idx, lambda idx=idx: not self.can(idx, self.now, self.expected(), reserved)):  # type: ignore[misc]  # mypy infers no lambda with a default
-                continue
-            if len(reserved) < reservations:
-                first = self.first(idx, reserved)
-                if first == self.now and self.can_now(idx):
-                    self.starts[idx] = first
-                else:
-                    reserved[idx] = first
-
-    def backfill(self, examined: Sequence[int], *, beside_head: bool) -> None:
-        """Start jobs behind the head, if it has to be so that it can still start at its shadow time."""
-        head, *others = examined
-        shadow = self.first(head, {})
-        for idx in others:
-
-            def harms(idx: int = idx) -> bool:
-                ends = {**self.expected(), idx: self.now + self.lasts(idx)}
-                return beside_head and not self.can(head, shadow, ends)
-
-            self.start(idx, harms)
-
-
-def naive_starts(
-    problem: WorkloadProblem,
-    kind: str,
-    estimates: Sequence[float],
-    *,
-    reservations: float = 1,
-    order: str = "submission",
-    scan_limit: int | None = None,
-    moldable: str = "max",
-) -> list[float]:
-    """Return the starts under ``fcfs``, ``first-fit``, ``easy`` or ``reserving``, from the definitions."""
-    it = Situation(problem, estimates, moldable)
-    jobs, starts = it.jobs, it.starts
-    events = sorted({release_of(job) for job in jobs} | it.edges)
-    while events:
-        now = it.now = events.pop(0)
-        waiting = [idx for idx, job in enumerate(jobs) if idx not in starts and release_of(job) <= now]
-        waiting.sort(key=lambda idx, now=now: place_in_queue(jobs[idx], idx, now, estimates[idx], order))  # type: ignore[misc]  # mypy infers no lambda with a default
-        while waiting and it.start(waiting[0]):
-            waiting.pop(0)
-        examined = waiting[: None if scan_limit is None else scan_limit + 1]
-        if kind == "reserving":
-            it.reserve(examined, reservations)
-        elif waiting and kind != "fcfs":
-            it.backfill(examined, beside_head=kind == "easy")
-        events = sorted({*events, *(it.end(idx) for idx, at in starts.items() if at == now)})
-    return [starts[idx] for idx in range(len(jobs))]
 
 
 def naive_reservations(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 from strategies import ways_to_run
 
 from allocsolve.model import ClosedWindow, Job, WorkloadProblem, WorkloadSchedule
@@ -77,6 +77,15 @@ def general_problems(
             )
         )
     return WorkloadProblem(num_nodes, jobs, resources=resources, closed=closed)
+
+
+@st.composite
+def limited_problems(draw: DrawFn, *, moldable: bool = False) -> WorkloadProblem:
+    """Draw what policies take: with closed windows no job runs longer than its limit."""
+    problem = draw(general_problems(max_jobs=8, overruns=draw(st.booleans()), moldable=moldable))
+    packed = problem.jobs.packed
+    assume(not (problem.closed and (packed.runtime > packed.estimate).any()))
+    return problem
 
 
 @st.composite

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from allocsolve.model import BoolArray, Budget, IntArray, WorkloadSchedule
+    from allocsolve.model import BoolArray, Budget, FloatArray, IntArray, WorkloadSchedule
     from allocsolve.simulation import QueueView, Simulation
+    from allocsolve.simulation.node_choice import NodeChoice
+    from allocsolve.simulation.node_table import NodeTable
 
 
 def train_test_ranges(problem: WorkloadProblem, test_share: float = 0.25) -> tuple[range, range]:
@@ -52,10 +54,11 @@ def window_of_log(problem: WorkloadProblem, offset: int, jobs: int) -> WorkloadP
     if first + count > len(problem.jobs):
         msg = f"offset {first} and jobs {count} go beyond the end of a log of {len(problem.jobs)} jobs"
         raise InvalidOption(msg)
-    chosen = np.argsort(problem.packed.submit, kind="stable")[first : first + count].tolist()
+    chosen = np.argsort(problem.on_nodes.submit, kind="stable")[first : first + count].tolist()
     rows = [problem.jobs[idx] for idx in chosen]
     rows = [replace(row, submit=row.submit - rows[0].submit) for row in rows]
-    return WorkloadProblem(problem.num_nodes, rows, name=f"{problem.name}-{first}-{first + count}")
+    name = f"{problem.name}-{first}-{first + count}"
+    return WorkloadProblem(problem.num_nodes, rows, name, node_types=problem.node_types)
 
 
 def checked_count(what: str, value: object) -> int:
@@ -73,6 +76,10 @@ Observation: TypeAlias = "NDArray[np.float32]"
 #: the same in logarithms; ``estimate``, ``wait``: logarithms of seconds, 1 from thirty days on;
 #: ``share_of_free``: nodes that it needs per free one, 1 if it does not fit; ``position``: in the window;
 #: ``free``: share of all nodes that are free; ``valid``: 1 if there is a job. Other rows are 0.
+#:
+#: Where nodes are places, the nodes of a job are its largest share of what the machine has of anything, times
+#: all nodes; ``share_of_free`` is how many chunks it has per chunk for which there is room; and ``free`` is
+#: the least share of what the machine has that is free.
 FEATURES: Final = (
     *("nodes", "log_nodes", "estimate", "wait"),
     *("share_of_free", "position", "free", "valid"),
@@ -86,7 +93,7 @@ class AgentTurn:
 
     Action ``i`` starts the job in place ``i`` of the queue, whose later jobs then move up; action ``window``
     says that nothing more starts now. Rigid jobs start on their nodes, others on as many as are free within
-    their limits.
+    their limits. Where nodes are places, the rule of choice of the engine says where.
 
     Parameters
     ----------
@@ -104,6 +111,7 @@ class AgentTurn:
         #: What was decided so far.
         self.starts: list[Start] = []
         self._view = view
+        self._table = None if view.places is None else view.places.table()
         self._seconds = view.jobs.runtime if knowledge == "actual" else view.jobs.estimate
         self._look(view.queue, view.free)
 
@@ -111,8 +119,15 @@ class AgentTurn:
         """Look at the queue and the free nodes as they are now."""
         self._queue, self._free = queue, free
         self._front = queue[: self.window]
-        self._nodes = self._view.jobs.min_nodes[self._front]
-        fits = self._nodes <= free
+        #: Of each job that the agent sees: nodes that it needs, and its part of what it would need to fit.
+        self._nodes: IntArray | FloatArray
+        self._part: FloatArray
+        if self._table is None:
+            self._nodes = self._view.jobs.min_nodes[self._front]
+            self._part = self._nodes / max(free, 1)
+            fits = self._nodes <= free
+        else:
+            self._nodes, self._part, fits = _needs_on(self._table, self._front)
         #: Whether a job that the agent sees can start now: else there is nothing to decide.
         self.is_open = bool(fits.any())
         self._allowed = np.zeros(self.window + 1, dtype=bool)
@@ -136,9 +151,9 @@ class AgentTurn:
         seen[:, 2] = self._seconds[front]
         seen[:, 3] = view.now - view.jobs.submit[front]
         seen[:, 2:4] = np.minimum(np.log1p(seen[:, 2:4]) / _LOG_LONGEST, 1)
-        seen[:, 4] = np.minimum(nodes / max(self._free, 1), 1)
+        seen[:, 4] = np.minimum(self._part, 1)
         seen[:, 5] = np.arange(len(front)) / self.window
-        seen[:, 6] = self._free / view.num_nodes
+        seen[:, 6] = self._free / view.num_nodes if self._table is None else _free_share(self._table)
         seen[:, 7] = 1
         return rows
 
@@ -159,11 +174,39 @@ class AgentTurn:
         if place == self.window:
             return None
         job = int(self._queue[place])
-        sizes = self._view.sizes(job)
-        start = Start(job, sizes[bisect.bisect_right(sizes, self._free) - 1])
+        if self._table is None:
+            sizes = self._view.sizes(job)
+            start = Start(job, sizes[bisect.bisect_right(sizes, self._free) - 1])
+        else:
+            places = self._table.start(job)
+            start = Start(job, len(places), places=places)
         self.starts.append(start)
         self._look(np.delete(self._queue, place), self._free - start.nodes)
         return start
+
+
+def _needs_on(table: NodeTable, jobs: IntArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Return what jobs need of nodes that are places: nodes, chunks per chunk with room, whether they fit.
+
+    O(nodes) for each shape of job.
+    """
+    given, nodes = table.given, len(table.occupants)
+    totals = np.maximum(given.has[given.type_of_node].sum(axis=0), 1)
+    kinds, kind = np.unique(given.shape[jobs], return_inverse=True)
+    shares = (given.chunks[kinds, None] * given.each[kinds] / totals).max(axis=1, initial=0)
+    needed = np.maximum(shares * nodes, given.exclusive[kinds] * given.least_nodes[kinds])
+    one_of = [int(jobs[np.argmax(kind == at)]) for at in range(len(kinds))]
+    room = np.array([table.room(job).sum() for job in one_of], dtype=np.float64)
+    fits = np.array([table.fits(job) for job in one_of], dtype=np.bool_)
+    part = np.where(fits, given.chunks[kinds] / np.maximum(room, 1), 1.0)
+    return needed[kind], part[kind], fits[kind]
+
+
+def _free_share(table: NodeTable) -> float:
+    """Return the least share of what the machine has that is free; of nodes, if there is nothing on them."""
+    has = table.given.has[table.given.type_of_node].sum(axis=0)
+    shares = table.free.sum(axis=0)[has > 0] / has[has > 0]
+    return float(shares.min(initial=1)) if len(shares) else float((table.occupants == 0).mean())
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +218,8 @@ class AgentPolicy:
     predict
         From an `Observation` and the mask of allowed actions to an action; the same ones give the same
         action. As a frozen dataclass with ``__call__`` it has a ``repr`` that records can use for a name.
-    window, knowledge
-        As the agent was trained.
+    window, knowledge, choice
+        As the agent was trained; the choice is that of `allocsolve.simulation.EngineRules`.
 
     Notes
     -----
@@ -197,6 +240,7 @@ class AgentPolicy:
     predict: Callable[[Observation, BoolArray], int]
     window: int = 128
     knowledge: Knowledge = "estimate"
+    choice: NodeChoice = "first"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "window", checked_count("window", self.window))
@@ -205,7 +249,7 @@ class AgentPolicy:
     @property
     def rules(self) -> EngineRules:
         """The rules of a simulation that has this policy, if nobody says otherwise."""
-        return EngineRules(knowledge=self.knowledge)
+        return EngineRules(knowledge=self.knowledge, choice=self.choice)
 
     def decide(self, view: QueueView) -> tuple[Start, ...]:
         """Return which jobs start now."""

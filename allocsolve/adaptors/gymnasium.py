@@ -21,13 +21,14 @@ from allocsolve.adaptors.agents import (
 from allocsolve.bounds.workload import job_costs, time_prices
 from allocsolve.errors import InvalidOption
 from allocsolve.judge.workload.rules import workload_metrics
-from allocsolve.model.checks import choice, natural, shown
+from allocsolve.model.checks import choice as one_of, natural, shown
 from allocsolve.simulation import Engine, EngineRules, Knowledge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allocsolve.model import BoolArray, WorkloadProblem, WorkloadSchedule, WorkloadTerm
+    from allocsolve.simulation.node_choice import NodeChoice
 
 try:
     import gymnasium
@@ -65,8 +66,8 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
     Parameters
     ----------
     problem
-        The log: rigid, moldable or malleable jobs. Those with several sizes start on as many nodes as are
-        free within their limits; running jobs keep their sizes.
+        The log: rigid, moldable or malleable jobs, on nodes that are counted or places. Those with several
+        sizes start on as many nodes as are free within their limits; running jobs keep their sizes.
     jobs
         How many jobs an episode has. `reset` takes other windows of the same part of the log by
         ``options={"offset": first, "jobs": count}``; without them, the offset is drawn.
@@ -77,6 +78,8 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
         `allocsolve.adaptors.train_test_ranges` says. No window has jobs of both.
     knowledge
         ``actual`` lets the agent see run times (clairvoyance), ``estimate`` what users said of them.
+    choice
+        On which nodes jobs start where nodes are places, see `allocsolve.simulation.EngineRules`.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as the class above has it
@@ -91,13 +94,14 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
         split: Split = "train",
         test_share: float = 0.25,
         knowledge: Knowledge = "estimate",
+        choice: NodeChoice = "first",
     ) -> None:
         self.problem, self.reward, self.knowledge = problem, reward, knowledge
-        self.rules = EngineRules(knowledge=knowledge)
+        self.rules = EngineRules(knowledge=knowledge, choice=choice)
         self.rules.check(problem, answers=False)
         self.jobs, self.window = checked_count("jobs", jobs), checked_count("window", window)
-        choice("reward", reward, get_args(Reward))
-        choice("split", split, get_args(Split))
+        one_of("reward", reward, get_args(Reward))
+        one_of("split", split, get_args(Split))
         self.split = split
         #: The jobs of windows, in the order of submission.
         self.range = train_test_ranges(problem, test_share)[split == "test"]
@@ -127,9 +131,10 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
         self.episode = window_of_log(self.problem, offset, jobs)
         self._engine = Engine(self.episode, self.rules)
         self._costs = job_costs(self.episode, self._term)
-        self._starts, self._runs = np.full(jobs, np.inf), self.episode.packed.runtime.copy()
+        self._starts, self._runs = np.full(jobs, np.inf), self.episode.on_nodes.runtime.copy()
         if (offset, jobs) not in self._bounds:  # which takes longer than the episode
-            self._bounds[offset, jobs] = time_prices(self.episode, self._term).value
+            counted = self.episode.on_plain_machine()
+            self._bounds[offset, jobs] = time_prices(counted, self._term).value
         self._bound = self._bounds[offset, jobs]
         self._paid, self._told = 0.0, {"bound": self._bound, "offset": offset, "forbidden": 0}
         self._advance()
@@ -145,7 +150,7 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
         self._told["forbidden"] += not allowed[int(action)]
         if start is not None:
             self._starts[start.job] = self.now
-            if start.nodes != self.episode.packed.nodes[start.job]:
+            if start.nodes != self.episode.on_nodes.nodes[start.job]:
                 sizes, jobs = np.array([start.nodes]), np.array([start.job])
                 self._runs[jobs] = self.episode.run_times(sizes, jobs)
         if start is None or not turn.is_open:
@@ -180,7 +185,7 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
 
     def _cost(self) -> float:
         """Return the mean over all jobs if those that wait, and those to come, started at once."""
-        submit, costs = self.episode.packed.submit, self._costs
+        submit, costs = self.episode.on_nodes.submit, self._costs
         turnarounds = np.minimum(self._starts, np.maximum(self.now, submit)) + self._runs - submit
         mean = float(np.maximum(costs.floor, costs.slope * turnarounds).sum()) / costs.scale
         return self._gap(mean) if self.reward == "gap" else mean

@@ -2,29 +2,58 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.model import Mesh, PartitionProblem, PlacementProblem, SwitchTree, Topology
-from allocsolve.model.checks import natural, shown, whole
+from allocsolve.model import (
+    Mesh,
+    PartitionProblem,
+    PlacementProblem,
+    SwitchTree,
+    Topology,
+    WorkloadProblem,
+    packed_places,
+)
+from allocsolve.model.arrays import array_of
+from allocsolve.model.checks import choice, natural, shown, whole
+from allocsolve.model.packed_places import all_shapes
 from allocsolve.registry import make_allocator, make_solver
+from allocsolve.simulation.node_choice import NODE_CHOICES
+from allocsolve.simulation.node_table import NodeTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from allocsolve.model import BoolArray
+    from allocsolve.model import BoolArray, Job, NodeType, Shape
+
+
+@overload
+def node_chooser(
+    name: str, nodes: Topology | SwitchTree | int, *, seed: int = 0
+) -> Callable[[Iterable[Any], int], list[int] | None]: ...
+
+
+@overload
+def node_chooser(
+    name: str, nodes: Sequence[NodeType], *, jobs: Iterable[Job] = ()
+) -> Callable[[Any, Job], tuple[tuple[int, int], ...] | None]: ...
 
 
 def node_chooser(
-    name: str, nodes: Topology | SwitchTree | int, *, seed: int = 0
-) -> Callable[[Iterable[Any], int], list[int] | None]:
-    """Return an allocator by name as a function ``choose(free, k)``.
+    name: str,
+    nodes: Topology | SwitchTree | int | Sequence[NodeType],
+    *,
+    seed: int = 0,
+    jobs: Iterable[Job] = (),
+) -> Callable[[Any, Any], Any]:
+    """Return an allocator by name as a function ``choose(free, k)``, or ``choose(free, job)``.
 
     `InvalidOption` if the cluster has no node; when called, if an id is none of a node or is there twice, or
-    if more nodes are asked for than are free, or none.
+    if more nodes are asked for than are free, or none; or if a table does not tell what is free.
 
     Parameters
     ----------
@@ -33,19 +62,26 @@ def node_chooser(
         ``growth``; ``curve-fit(method=best-fit, order=row-major)`` takes runs of neighbouring ids as Slurm
         does without a topology plugin; ``sorted-free-list`` the lowest ids. On a switch tree one of placement
         problems: ``slurm-tree``, ``slurm-block``, ``kueue``; ``tree-knapsack`` the nearest nodes there are.
+        On types of nodes one of `allocsolve.simulation.node_choice.NodeChoice`.
     nodes
         What the nodes are linked to: node ``i`` of the topology or tree has the id ``i``; or the number of
         nodes of a cluster of which nothing is known, which are taken to lie in a line. On a mesh or torus of
         shape (w, h, d) that is the node at (x, y, z) with ``i = x + w (y + h z)``, as `Topology.node_at` has
-        it: the first coordinate varies fastest.
+        it: the first coordinate varies fastest. Or the types of nodes that are places, which jobs may share.
     seed
         Of every call.
+    jobs
+        On types of nodes: the jobs that are typical there, which ``fgd`` asks for.
 
     Returns
     -------
     Callable
         It takes the free nodes, either their ids in any order or a mask with one truth value for each node,
-        and how many are asked for, and returns the ids of the chosen ones, rising; None if it finds none.
+        and how many are asked for, and returns the ids of the chosen ones, rising; None if it finds none. On
+        types of nodes it takes what is free on each node, either a mapping by resource or numbers in the
+        order of `allocsolve.model.places.resource_names`, shape (nodes, resources), and an
+        `allocsolve.model.Job`, whose times do not count; and returns pairs of a node and how many chunks it
+        gets, None if the job does not fit. A node of which all is free counts as one that nobody is on.
 
     Examples
     --------
@@ -55,7 +91,17 @@ def node_chooser(
     >>> from allocsolve.model import SwitchTree
     >>> node_chooser("lowest-switch", SwitchTree.regular((2, 4)))([0, 2, 3, 4, 6, 7], 2)
     [0, 2]
+
+    Two chunks of 2 processors, on nodes of which 3, 2 and 8 of 8 are free:
+
+    >>> from allocsolve.model import Job, NodeType
+    >>> choose = node_chooser("best-fit", [NodeType("node", 3, {"cpus": 8})])
+    >>> choose([[3], [2], [8]], Job(0, 1, 1, chunks=2, each={"cpus": 2}))
+    ((0, 1), (1, 1))
     """
+    if isinstance(nodes, Sequence):
+        named = [replace(job, name=f"typical {idx}") for idx, job in enumerate(jobs)]
+        return _place_chooser(name, nodes, named)
     topology: Topology | SwitchTree
     if isinstance(nodes, Topology | SwitchTree):
         topology = nodes
@@ -74,6 +120,39 @@ def node_chooser(
             raise InvalidOption(f"{size} nodes are asked for, {idle} are free")
         chosen = allocate(topology, mask, size)
         return None if chosen is None else sorted(chosen.tolist())
+
+    return choose
+
+
+def _place_chooser(
+    name: str, types: Sequence[NodeType], typical: list[Job]
+) -> Callable[[Any, Job], tuple[tuple[int, int], ...] | None]:
+    """Return a rule of choice on nodes that are places as a function of what is free, and a job."""
+    rule: Any = choice("name", name, NODE_CHOICES)
+    if name.startswith("fgd") and not typical:
+        raise InvalidOption(f"{name} asks which jobs are typical: jobs= says it")
+    known = packed_places(WorkloadProblem(None, typical, node_types=types))
+    names, has = known.names, known.has[known.type_of_node]
+    tables: dict[Shape, NodeTable] = {}
+
+    def choose(free: Any, job: Job) -> tuple[tuple[int, int], ...] | None:  # noqa: ANN401 - rows of any form
+        problem = WorkloadProblem(None, [job, *typical], node_types=types)
+        (shape, *_) = all_shapes(problem.jobs)
+        if shape not in tables:
+            given = packed_places(problem)
+            mix = np.bincount(given.shape[1:], minlength=len(given.chunks))
+            tables[shape] = NodeTable(given, rule, mix)
+        table, rows = tables[shape], [*free]
+        if rows and isinstance(rows[0], Mapping):
+            rows = [[row.get(each, 0) for each in names] for row in rows]
+        left = array_of(rows)
+        if left.shape != has.shape or left.dtype.kind not in "iu" or (left < 0).any() or (left > has).any():
+            asked = f"{', '.join(names)} of {len(has)} nodes"
+            raise InvalidOption(f"free does not tell {asked}, in whole numbers within what they have")
+        table.free[:] = left
+        table.occupants[:] = (left < has).any(axis=1)
+        table.occupants[has.any(axis=1) & ~left.any(axis=1)] = -1  # an exclusive job may be there
+        return table.start(0) if table.fits(0) else None
 
     return choose
 

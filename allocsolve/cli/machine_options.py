@@ -32,17 +32,22 @@ def add_field_options(options: opt.Options) -> None:
     help_text = "consumable resources and how much there is of each, such as gpus=32 (default: none)"
     options.add_argument("--resources", type=opt.amounts, default={}, metavar="NAME=N,...", help=help_text)
     add_partitions(options)
-    help_text = (
-        "the nodes, if jobs share them or they differ: types as cpu=360x128c512g,gpu=40x64c512g4gpu, or a "
-        "file, what sinfo -N -h -o '%%N|%%c|%%m|%%G|%%w|%%f|%%P' or scontrol show node printed"
-    )
-    options.add_argument("--node-types", type=_nodes, default={}, metavar="TYPES|FILE", help=help_text)
+    add_node_types(options)
     help_text = "jobs start when they are eligible at the earliest (default: when they are submitted)"
     options.add_argument("--eligible", action="store_true", help=help_text)
     help_text = (
         "use priorities as head starts: Slurm's PriorityWeightAge and PriorityMaxAge in days, as 1000,7"
     )
     options.add_argument("--priority-age", type=opt.priority_age, metavar="WEIGHT,DAYS", help=help_text)
+
+
+def add_node_types(options: opt.Options) -> None:
+    """Add the nodes, where these are places."""
+    help_text = (
+        "the nodes, if jobs share them or they differ: types as cpu=360x128c512g,gpu=40x64c512g4gpu, or a "
+        "file, what sinfo -N -h -o '%%N|%%c|%%m|%%G|%%w|%%f|%%P' or scontrol show node printed"
+    )
+    options.add_argument("--node-types", type=_nodes, default={}, metavar="TYPES|FILE", help=help_text)
 
 
 def add_events(options: opt.Options) -> None:

@@ -17,6 +17,7 @@ from allocsolve.instances.formats.files import replace_file
 from allocsolve.instances.formats.logs.log import UNITS
 from allocsolve.registry.table import registered_names
 from allocsolve.report import logs as report
+from allocsolve.report.logs.nodes import names_rule
 from allocsolve.report.logs.questions import SPLITS
 from allocsolve.report.logs.words import POLICIES
 
@@ -94,7 +95,9 @@ def _policies(text: str) -> list[str]:
     """Read names of policies: solvers of workloads, or plug-ins."""
     names = registered_names(family_named("workload"))
     heuristics = [name for name, (row, _) in names.items() if row.method == "heuristic"]
-    return opt.solvers_of("policy", text, heuristics)
+    policies = opt.solvers_of("policy", text, heuristics)
+    # A rule of choice that is the default has been told, too, and records leave it out.
+    return [told if names_rule(told) else name for told, name in zip(opt.names(text), policies, strict=True)]
 
 
 #: Options of the command that are what `report.logs.inquire` takes, by the same name.

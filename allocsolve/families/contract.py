@@ -74,6 +74,8 @@ class Timeline(NamedTuple):
     closed: tuple[tuple[float, float, int], ...] = ()
     #: Of counted resources: name, how much there is, and in which seconds how much more of it is used.
     resources: tuple[tuple[str, int, FloatArray, FloatArray], ...] = ()
+    #: In which seconds on how many nodes more there is somebody, where jobs share nodes; None: by the rows.
+    in_use: tuple[FloatArray, FloatArray] | None = None
 
 
 def nothing(problem: object) -> str:

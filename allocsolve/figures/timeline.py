@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from allocsolve.families import GanttRow, Timeline
-    from allocsolve.model import Problem
+    from allocsolve.model import FloatArray, Problem
 
 #: Rows of a Gantt chart: the names of more cannot be read.
 _ROWS: Final = 48
@@ -146,12 +146,9 @@ def node_use(problem: Problem, answers: object, *, ax: Axes | Figure | None = No
     if not 0 < len(named) <= style.SERIES:
         raise InvalidOption(f"1 to {style.SERIES} answers can be told apart, not {len(named)}")
     timelines = {key: _timeline(problem, answer) for key, answer in named.items()}
-    columns = {
-        key: np.array([piece[:3] for row in each.rows for piece in row.pieces], dtype=float).reshape(-1, 3)
-        for key, each in timelines.items()
-    }
+    changes_of = {key: _changes(each) for key, each in timelines.items()}
     one = next(iter(timelines.values()))
-    moments = np.unique(np.concatenate([column[:, :2].ravel() for column in columns.values()]))
+    moments = np.unique(np.concatenate([times for times, _ in changes_of.values()]))
     if len(moments) < 2:
         raise InvalidOption("nothing holds a node")
     edges = moments if len(moments) <= _PARTS else np.linspace(moments[0], moments[-1], _PARTS + 1)
@@ -159,10 +156,9 @@ def node_use(problem: Problem, answers: object, *, ax: Axes | Figure | None = No
     unit = time_unit(edges[-1] - edges[0])
     shown = one.resources[: style.SERIES - 1] if len(named) == 1 else ()
     top = 100 if shown else one.num_nodes
-    sign = np.array([[top], [-top]]) / one.num_nodes
     series = [
-        ("nodes" if shown else key, column[:, :2].T.ravel(), (sign * column[:, 2]).ravel())
-        for key, column in columns.items()
+        ("nodes" if shown else key, times, top / one.num_nodes * more)
+        for key, (times, more) in changes_of.items()
     ]
     series += [(f"{name} of {number:,}", times, 100 * used / number) for name, number, times, used in shown]
     with style.drawn(ax, style.COLUMN, 2.5) as axes:
@@ -183,3 +179,12 @@ def node_use(problem: Problem, answers: object, *, ax: Axes | Figure | None = No
         axes.set_title(_title(problem, len(one.rows)))
         style.legend(axes)
     return axes
+
+
+def _changes(timeline: Timeline) -> tuple[FloatArray, FloatArray]:
+    """Return when how many nodes more are in use: times in seconds, and changes."""
+    if timeline.in_use is not None:
+        return timeline.in_use
+    rows = [piece[:3] for row in timeline.rows for piece in row.pieces]
+    column = np.array(rows, dtype=float).reshape(-1, 3)
+    return column[:, :2].T.ravel(), np.concatenate([column[:, 2], -column[:, 2]])

@@ -22,6 +22,7 @@ from .formats.logs.site_nodes import (
 )
 from .formats.logs.squeue import (
     SQUEUE_FORMAT as SQUEUE_FORMAT,
+    SQUEUE_NODES_FORMAT as SQUEUE_NODES_FORMAT,
     QueuedJob as QueuedJob,
     QueueListing as QueueListing,
     RunningJob as RunningJob,

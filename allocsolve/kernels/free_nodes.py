@@ -435,6 +435,26 @@ def least_free(profile: FreeNodes, start: float, end: float) -> int:
 
 
 @inner_kernel
+def has_room(profile: FreeNodes, start: float, end: float, nodes: int) -> bool:
+    """Return whether so many nodes are free from `start` to `end`. O(chunks + CHUNK), less where not."""
+    chunks, steps, used = profile.chunks, profile.steps, profile.numbers.used
+    at = _chunk_at(profile, start)
+    k = _step_at(steps, chunks[at].first, chunks[at].last, start)
+    while True:
+        chunk = chunks[at]
+        if used == 1 or chunk.low < nodes:
+            needed, last = nodes - chunk.shift, chunk.last
+            while k < last and steps[k].time < end:
+                if steps[k].free < needed:
+                    return False
+                k += 1
+        at += 1
+        if at == used or chunks[at].begin >= end:
+            return True
+        k = chunks[at].first
+
+
+@inner_kernel
 def forget_past(profile: FreeNodes, now: float) -> None:
     """Let the first step begin now. O(chunks) for each chunk that is over, O(1) for each step."""
     while profile.numbers.used > 1 and profile.chunks[1].begin <= now:

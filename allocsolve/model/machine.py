@@ -28,7 +28,7 @@ Amounts: TypeAlias = tuple[tuple[str, int], ...]
 NODES: Final = "nodes"
 
 #: What fields of files are called already.
-_RESERVED: Final = frozenset({NODES, "start", "end"})
+_RESERVED: Final = frozenset({NODES, "start", "end", "node_ids"})
 
 
 def checked_amounts(place: str, given: object, *, low: int = 1) -> Amounts:
@@ -60,11 +60,14 @@ class ClosedWindow:
         to that instant.
     amounts
         How much is closed, by resource; ``nodes`` are one. Everything if left out.
+    node_ids
+        Which nodes are closed, by id, where nodes are places (`WorkloadProblem.node_types`); there windows
+        have no amounts, and close all nodes if both are left out.
 
     Examples
     --------
-    >>> ClosedWindow(86400, 115200)
-    ClosedWindow(start=86400.0, end=115200.0, amounts=())
+    >>> ClosedWindow(86400, 115200).amounts
+    ()
     >>> ClosedWindow(0, 60, {"nodes": 50, "gpus": 16}).amounts
     (('gpus', 16), ('nodes', 50))
     """
@@ -72,6 +75,7 @@ class ClosedWindow:
     start: float
     end: float
     amounts: Amounts | Mapping[str, int] = ()
+    node_ids: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("start", "end"):
@@ -80,6 +84,11 @@ class ClosedWindow:
             first, last = (shown(plain(time)) for time in (self.start, self.end))
             raise InvalidProblem(f"closed window from {first} s to {last} s: not 0 <= start < end <= 2^53")
         object.__setattr__(self, "amounts", checked_amounts(self.place, self.amounts))
+        what = f"{self.place}: node_ids"
+        ids = {in_range(what, integer(what, node), 0) for node in items(what, self.node_ids)}
+        if ids and self.amounts:
+            raise InvalidProblem(f"{self.place}: has amounts and node_ids, of which one says what is closed")
+        object.__setattr__(self, "node_ids", tuple(sorted(ids)))
 
     @property
     def place(self) -> str:
@@ -107,7 +116,12 @@ def checked_machine(
                 raise InvalidProblem(f"{window.place}: the machine has no {name!r}, only {', '.join(there)}")
             if amount > there[name]:
                 raise InvalidProblem(f"{window.place}: closes {amount} {name} of {there[name]}")
-    by_start = sorted(windows, key=lambda window: (window.start, window.end, tuple(window.amounts)))
+        if window.node_ids and window.node_ids[-1] >= num_nodes:
+            msg = f"{window.place}: closes node {window.node_ids[-1]}, none of 0..{num_nodes - 1}"
+            raise InvalidProblem(msg)
+    by_start = sorted(
+        windows, key=lambda window: (window.start, window.end, tuple(window.amounts), window.node_ids)
+    )
     return amounts, tuple(by_start)
 
 

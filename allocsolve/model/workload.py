@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
@@ -18,6 +19,7 @@ from allocsolve.model.machine import checked_amounts, checked_machine
 from allocsolve.model.packed_places import check_places
 from allocsolve.model.place_counts import counted
 from allocsolve.model.places import checked_types, num_places
+from allocsolve.model.plain_only import WHY_PLAIN
 from allocsolve.model.problem import OfArrays, Rebuilt, checked_labels, objective_option
 from allocsolve.model.speedup import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE, time_factor
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from allocsolve.model.machine import Amounts, ClosedWindow
     from allocsolve.model.packed_jobs import PackedJobs
     from allocsolve.model.places import NodeType
+    from allocsolve.model.plain_only import PlainOnly
 
 #: What can be minimised of a schedule; see `WorkloadProblem`.
 WorkloadTerm: TypeAlias = Literal["turnaround", "slowdown", "wait", "makespan"]
@@ -78,7 +81,8 @@ class WorkloadProblem(Rebuilt):
         no instant jobs hold more of one than is there.
     closed
         When a part of the machine is closed; what several windows close adds up, down to nothing. A job that
-        runs into a window needs room beside what is closed: it never stops for one.
+        runs into a window needs room beside what is closed: it never stops for one. Where nodes are places,
+        windows name the nodes that are closed, or close all.
     node_types
         If there are any, nodes are places: each has its own amounts, jobs are rigid and hold chunks on nodes
         (`Job.chunks`) or whole nodes, and answers say where. Node ids are 0.., those of the first type first.
@@ -134,7 +138,7 @@ class WorkloadProblem(Rebuilt):
         asked = self.jobs.requirements
         if asked.needs or asked.partitions:
             asked.check(self.jobs.names, packed.nodes, packed.kind != RIGID, self.resources)
-        if self.node_types or self.jobs.shapes:
+        if self.node_types or self.jobs.shapes or any(window.node_ids for window in self.closed):
             self._check_places()
         if self.horizon > MAX_INTEGER:
             raise InvalidProblem(f"latest submission plus all run times is {self.horizon:.3g} s, beyond 2^53")
@@ -143,19 +147,21 @@ class WorkloadProblem(Rebuilt):
         """Refuse what does not go with nodes that are places."""
         there = num_places(self.node_types)
         if not there:
-            idx = next(idx for idx, shape in enumerate(self.jobs.shapes) if shape.fields())
-            raise InvalidProblem(
-                f"job {self.jobs.names[idx]!r} has chunks or types, but there are no node_types"
+            asking = (
+                f"job {name!r} has chunks or types"
+                for name, shape in zip(self.jobs.names, self.jobs.shapes, strict=False)
+                if shape.fields()
             )
+            naming = (f"{window.place}: has node_ids" for window in self.closed if window.node_ids)
+            raise InvalidProblem(f"{next(itertools.chain(asking, naming))}, but there are no node_types")
         if self.num_nodes != there:
             raise InvalidProblem(f"num_nodes {self.num_nodes}, but node_types have {there} nodes")
         flexible = self.jobs.packed.kind != RIGID
         if flexible.any():
             job = self.jobs[int(np.argmax(flexible))]
             raise InvalidProblem(f"job {job.name!r} is {job.kind}: where nodes are places all jobs are rigid")
-        if self.closed:
-            msg = f"{self.closed[0].place}: where nodes are places, windows are not modelled"
-            raise InvalidProblem(msg)
+        if by_amounts := next((window.place for window in self.closed if window.amounts), None):
+            raise InvalidProblem(f"{by_amounts}: where nodes are places, a window closes node_ids, or all")
         check_places(self.node_types, self.jobs)
 
     @property
@@ -176,10 +182,21 @@ class WorkloadProblem(Rebuilt):
         self.check_plain()
         return self.jobs.packed
 
-    def check_plain(self, why: str = "which are not taken into account here") -> None:
-        """Raise `UnsupportedProblem` if the problem is not plain; `why` ends its message."""
+    @property
+    def on_nodes(self) -> PackedJobs:
+        """The jobs as arrays, for all that knows nodes only, be they counted or places.
+
+        `UnsupportedProblem` if the problem has more than that.
+        """
+        if not self.node_types or self.resources or self.closed or self.jobs.requirements:
+            self.check_plain("views")
+        return self.jobs.packed
+
+    def check_plain(self, why: PlainOnly = "nodes", policy: str = "") -> None:
+        """Raise `UnsupportedProblem` if the problem is not plain, with a reason that may name a policy."""
         if self.beyond_plain:
-            raise UnsupportedProblem(f"the workload has {self.beyond_plain}, {why}")
+            reason = WHY_PLAIN[why].format(policy=policy)
+            raise UnsupportedProblem(f"the workload has {self.beyond_plain}, {reason}")
 
     @property
     def is_plain(self) -> bool:
@@ -204,16 +221,17 @@ class WorkloadProblem(Rebuilt):
         """Return the same jobs on a machine whose nodes are counted; itself if they are.
 
         If all jobs hold whole nodes of any type, it is the problem without `node_types`, and has the same
-        schedules. Else they need counted resources, such that each schedule on places is one of that problem,
-        of the same value, but not the other way round: what no schedule of that goes below, none of this
-        does. These are all that chunks take of each resource of nodes; what jobs take that may use one type
-        only, of those nodes; and chunks that are large beside their nodes, by dual feasible functions. The
-        one of which jobs need most are its nodes: so `Job.nodes` and `num_nodes` are amounts of it.
-        O(jobs x types x resources).
+        schedules if no node is closed for a time. Else they need counted resources, such that each schedule
+        on places is one of that problem, of the same value, but not the other way round: what no schedule of
+        that goes below, none of this does. These are all that chunks take of each resource of nodes; what
+        jobs take that may use one type only, of those nodes; and chunks that are large beside their nodes, by
+        dual feasible functions. The one of which jobs need most is its nodes: so `Job.nodes` and `num_nodes`
+        are amounts of it. Closed is what the nodes have that are. O(jobs x types x resources + nodes x
+        windows).
         """
         if not self.node_types:
             return self
-        return replace(self, **counted(self.node_types, self.jobs, self.resources))
+        return replace(self, **counted(self.node_types, self.jobs, self.resources, self.closed))
 
     def on_plain_machine(self) -> WorkloadProblem:
         """Return the same jobs with nodes as all that they need, on a machine that is always open.

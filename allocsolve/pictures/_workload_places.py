@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from allocsolve.model.closed_nodes import closed_by_type, closed_nodes
+from allocsolve.model.machine import NODES
 from allocsolve.model.packed_places import packed_places
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
 
 #: The least part of the row of a node that a job has, and what is not worth a box of its own.
@@ -86,24 +91,6 @@ def _joined(boxes: list[tuple[int, float, float]], tops: dict[int, float]) -> tu
     return tuple(joined)
 
 
-def occupied_changes(schedule: WorkloadSchedule) -> tuple[FloatArray, FloatArray]:
-    """Return when on how many nodes more there is somebody: times in seconds, and changes."""
-    at, node = schedule.place_offsets, schedule.place_nodes
-    assert at is not None
-    assert node is not None
-    piece = np.repeat(np.arange(len(at) - 1), np.diff(at))
-    order = np.lexsort((schedule.starts[piece], node))
-    node, starts, ends = node[order], schedule.starts[piece][order], schedule.ends[piece][order]
-    # A node after another comes so much later, so that the latest end so far is that of its own jobs.
-    shift = node * (float(np.ptp(np.concatenate([starts, ends]))) + 1.0 if len(node) else 0.0)
-    latest = np.maximum.accumulate(ends + shift)
-    begins = np.ones(len(node), dtype=np.bool_)
-    begins[1:] = (starts + shift)[1:] > latest[:-1]
-    last = np.append(begins[1:], True)[: len(node)]
-    times = np.concatenate([starts[begins], (latest - shift)[last]])
-    return times, np.repeat([1.0, -1.0], len(times) // 2)
-
-
 def place_totals(problem: WorkloadProblem) -> list[tuple[str, int]]:
     """Return what all nodes have together, by name."""
     places = packed_places(problem)
@@ -119,3 +106,19 @@ def place_use_changes(
     taken = pairs.taken[:, places.names.index(name)].astype(np.float64)
     times = np.concatenate([schedule.starts[pairs.piece], schedule.ends[pairs.piece]])
     return times, np.concatenate([taken, -taken])
+
+
+def closed_on_places(problem: WorkloadProblem, name: str) -> tuple[FloatArray, IntArray, int]:
+    """Return from which times on how much of a resource, or of nodes, is closed, and all there is."""
+    places = packed_places(problem)
+    each = np.ones(len(places.has), dtype=np.int64)
+    if name != NODES:
+        each = places.has[:, places.names.index(name)]
+    times, gone = closed_by_type(closed_nodes(problem.closed, problem.num_nodes), places.type_of_node)
+    return times, gone @ each, int(np.diff(places.first_node) @ each)
+
+
+def node_runs(ids: Sequence[int]) -> list[tuple[float, float]]:
+    """Return the first and last of runs of rising ids."""
+    cuts = [0, *(np.flatnonzero(np.diff(ids) != 1) + 1).tolist(), len(ids)]
+    return [(ids[first], ids[last - 1]) for first, last in itertools.pairwise(cuts)]

@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.instances.formats.simulators.foreign import node_intervals, pieces_within, start_reasons
+from allocsolve.instances.formats.simulators.foreign import (
+    node_intervals,
+    occupied_changes,
+    pieces_within,
+    start_reasons,
+)
 from allocsolve.model.machine import NODES
 from allocsolve.model.packed_machine import packed_machine
 from allocsolve.pictures._workload_places import (
-    occupied_changes,
+    closed_on_places,
+    node_runs,
     place_intervals,
     place_totals,
     place_use_changes,
@@ -49,12 +55,15 @@ def closed_parts(problem: WorkloadProblem, name: str = NODES) -> list[ClosedPart
     """Return when how much of a resource is closed, in order of time; O(windows^2)."""
     if not problem.closed:
         return []
-    machine = packed_machine(problem)
-    whole = {NODES: problem.num_nodes, **dict(problem.resources)}[name]
-    closed = (whole - machine.capacity[:, machine.names.index(name)]).tolist()
-    times = [*machine.times.tolist(), np.inf]
+    if problem.node_types:
+        moments, gone, whole = closed_on_places(problem, name)
+    else:
+        machine = packed_machine(problem)
+        whole = {NODES: problem.num_nodes, **dict(problem.resources)}[name]
+        moments, gone = machine.times, whole - machine.capacity[:, machine.names.index(name)]
+    times = [*moments.tolist(), np.inf]
     parts: list[ClosedPart] = []
-    for start, end, count in zip(times[:-1], times[1:], closed, strict=True):
+    for start, end, count in zip(times[:-1], times[1:], gone.tolist(), strict=True):
         if parts and parts[-1].end == start and parts[-1].closed == count:
             parts[-1] = parts[-1]._replace(end=end)
         elif count:
@@ -256,18 +265,25 @@ def gantt(
         heading=heading,
     )
     reasons = start_reasons(problem, schedule)
-    parts = [part for part in closed_parts(problem) if part.start < window[1] and part.end > window[0]]
     held: Sequence[tuple[tuple[float, float], ...]]
     if problem.node_types:
+        whole = problem.num_nodes
+        ids = [(one, one.node_ids or range(whole)) for one in problem.closed]
+        shut = [
+            (ClosedPart(one.start, one.end, len(mine), whole, NODES), node_runs(mine)) for one, mine in ids
+        ]
+        shut = [pair for pair in shut if pair[0].start < window[1] and pair[0].end > window[0]]
         held = place_intervals(problem, schedule, pieces)
     else:
+        parts = [one for one in closed_parts(problem) if one.start < window[1] and one.end > window[0]]
         held = node_intervals(problem, schedule, pieces, [(one.start, one.end, one.closed) for one in parts])
-    for part, intervals in zip(parts, held, strict=False):
+        shut = [(part, [*intervals]) for part, intervals in zip(parts, held, strict=False)]
+        held = held[len(parts) :]
+    for part, runs in shut:
         left, right = (chart.x(min(max(at, window[0]), window[1]) / unit.seconds) for at in part[:2])
-        areas = [(chart.y(last + 1), chart.y(first)) for first, last in intervals]
+        areas = [(chart.y(last + 1), chart.y(first)) for first, last in runs]
         boxes = [(left, top, round(max(right - left, _LEAST), 1), round(low - top, 1)) for top, low in areas]
         chart.drawing.rectangles(SHADE, boxes, str(part))
-    held = held[len(parts) :]
     starts = np.clip(schedule.starts[pieces], *window).tolist()
     ends = np.clip(schedule.ends[pieces], *window).tolist()
     framed: list[tuple[float, float, float, float]] = []

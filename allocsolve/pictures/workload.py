@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from allocsolve.errors import UnsupportedProblem
 from allocsolve.families import Exhibit, Export, GanttRow, Timeline, View
 from allocsolve.instances.formats.logs.log import nodes_not_modelled
-from allocsolve.instances.formats.simulators.foreign import evalys_text, perfetto_text
+from allocsolve.instances.formats.simulators.foreign import (
+    evalys_text,
+    occupied_changes,
+    perfetto_text,
+)
 from allocsolve.instances.formats.simulators.swf import swf_text
 from allocsolve.model.job_kinds import JOB_KINDS
 from allocsolve.pictures._workload_series import (
@@ -296,7 +299,8 @@ def _windows(
         how += "Jobs that share a node have parts of its row, by the largest part that they take of anything."
     else:
         how += "A schedule says how many nodes a job has; which, is drawn as they fit best."
-    closed = " What is closed is grey: as many nodes, wherever some are free." if problem.closed else ""
+    where = "." if problem.node_types else ": as many nodes, wherever some are free."
+    closed = f" What is closed is grey{where}" if problem.closed else ""
     exhibits: list[Exhibit] = []
     for name, schedule in _chosen(answers, given, reversed(names), _GANTTS).items():
         title = f"{name}: jobs on nodes"
@@ -336,8 +340,6 @@ def _plot_together(problem: WorkloadProblem, schedules: Sequence[WorkloadSchedul
 
 
 def _timeline(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Timeline:
-    if problem.node_types:
-        raise UnsupportedProblem("figures for print count nodes, and here they are places (node_types)")
     rows = (
         GanttRow(name, submit, tuple((*piece, False) for piece in schedule.pieces(job)))
         for job, (name, submit) in enumerate(
@@ -346,7 +348,8 @@ def _timeline(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Timeline:
     )
     closed = tuple((part.start, part.end, part.closed) for part in closed_parts(problem))
     resources = ((*shown, *use_changes(problem, schedule, shown[0])) for shown in panels(problem))
-    return Timeline(tuple(rows), problem.num_nodes, closed, tuple(resources))
+    in_use = None if schedule.place_offsets is None else occupied_changes(schedule)
+    return Timeline(tuple(rows), problem.num_nodes, closed, tuple(resources), in_use)
 
 
 def _metric_fields(problem: WorkloadProblem, metrics: WorkloadMetrics) -> list[tuple[str, str]]:
@@ -392,7 +395,6 @@ WORKLOAD_VIEW: Final[View[WorkloadProblem, WorkloadSchedule]] = View(
         "perfetto": Export(
             "a trace for Perfetto and Chrome's trace viewer",
             perfetto_text,
-            cannot_hold=lambda problem: "nodes as places" if problem.node_types else "",
         ),
         "evalys": Export(
             "a jobs.csv as evalys and Batsim's tools read it", evalys_text, cannot_hold=_beyond_plain

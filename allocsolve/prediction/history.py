@@ -10,10 +10,13 @@ import numpy as np
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import frozen
 from allocsolve.simulation import QueueSnapshot
+from allocsolve.simulation.node_table import seated, spread_evenly
 
 if TYPE_CHECKING:
     from allocsolve.instances import JobLog
-    from allocsolve.model import FloatArray, IntArray
+    from allocsolve.model import FloatArray, IntArray, NodeType, Shape
+    from allocsolve.simulation.node_choice import NodeChoice
+    from allocsolve.simulation.node_table import NodeChunks
 
 #: Over how many times as many jobs that waited questions are spread.
 SPREAD: Final = 10
@@ -48,6 +51,11 @@ class JobHistory:
         Shape (jobs,).
     limits
         Shape (jobs,); NaN for a job without one. Such a job counts as one with the longest limit or run time.
+    node_types, shapes
+        If there are any, nodes are places, and `shapes` is what each job holds on them.
+    places
+        Where each job ran: pairs of a node and how many chunks were there; None where that is not known.
+        Those are assumed to have started by the rule `choice`.
     """
 
     num_nodes: int
@@ -56,6 +64,10 @@ class JobHistory:
     ends: FloatArray
     nodes: IntArray
     limits: FloatArray
+    node_types: tuple[NodeType, ...] = ()
+    shapes: tuple[Shape, ...] = ()
+    places: tuple[NodeChunks | None, ...] = ()
+    choice: NodeChoice = "best-fit"
 
     def __post_init__(self) -> None:
         for name in ("submits", "starts", "ends", "limits"):
@@ -82,8 +94,19 @@ class JobHistory:
     @classmethod
     def of(cls, log: JobLog) -> JobHistory:
         """Return the history that a log records; a start before the submission counts as one at it."""
-        starts = np.maximum(log.starts, log.submits)
-        return cls(log.num_nodes, log.submits, starts, starts + log.runs, log.nodes, log.limits)
+        starts, asked = np.maximum(log.starts, log.submits), log.asked
+        told = zip(asked.node_ids, asked.shapes, strict=True)
+        return cls(
+            log.num_nodes,
+            log.submits,
+            starts,
+            starts + log.runs,
+            log.nodes,
+            log.limits,
+            log.options.fields.site.types,
+            tuple(asked.shapes),
+            tuple(spread_evenly(ids, shape.chunks) for ids, shape in told),
+        )
 
     def shifted(self, seconds: float) -> JobHistory:
         """Return the same history with all times later by so many seconds."""
@@ -99,12 +122,15 @@ class JobHistory:
     def snapshot(self, now: float) -> tuple[QueueSnapshot, IntArray]:
         """Return the queue at an instant of the past, after all decisions of it, and the jobs in the queue.
 
-        Where more nodes were held than the machine has, as some logs say, it has as many. O(jobs).
+        Where more nodes were held than the machine has, as some logs say, it has as many; where nodes are
+        places, who has no room is left out. O(jobs).
         """
         last = int(np.searchsorted(self.submits, now, side="right"))
         starts, ends = self.starts[:last], self.ends[:last]
         running = np.flatnonzero((starts <= now) & ~(ends <= now))
         queued = np.flatnonzero(starts > now)
+        if self.node_types:
+            return self._on_places(now, running[np.argsort(starts[running], kind="stable")], queued), queued
         held = int(self.nodes[running].sum())
         needed = int(self.nodes[queued].max(initial=1))
         return QueueSnapshot(
@@ -118,6 +144,29 @@ class JobHistory:
             self.limits[queued],
             self.submits[queued],
         ), queued
+
+    def _on_places(self, now: float, running: IntArray, queued: IntArray) -> QueueSnapshot:
+        """Return the queue if nodes are places; running jobs are in the order of their starts."""
+        shapes = [self.shapes[job] for job in running.tolist()]
+        told = [self.places[job] for job in running.tolist()]
+        seats = seated(self.node_types, shapes, told, self.choice)
+        running, waiting = running[seats.jobs], [self.shapes[job] for job in queued.tolist()]
+        shapes = [shapes[at] for at in seats.jobs.tolist()]
+        return QueueSnapshot(
+            self.num_nodes,
+            now,
+            np.array([shape.least_nodes for shape in shapes], dtype=np.int64),
+            self.starts[running],
+            self.limits[running],
+            np.array([shape.least_nodes for shape in waiting], dtype=np.int64),
+            self.submits[queued],
+            self.limits[queued],
+            self.submits[queued],
+            node_types=self.node_types,
+            running_shapes=tuple(shape.fields() for shape in shapes),
+            shapes=tuple(shape.fields() for shape in waiting),
+            running_places=seats.places,
+        )
 
     def questions(self, count: int, moment: Moment, *, before: float = np.inf, seed: int = 0) -> Questions:
         """Return questions of the past, spread over the last `SPREAD` times as many jobs that waited.

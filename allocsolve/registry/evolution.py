@@ -167,11 +167,11 @@ def _proof_text(
 
 
 def _kind(
-    name: str, title: str, check: str, *, verified: bool = True
+    name: str, title: str, check: str, *, term: str = "makespan", verified: bool = True
 ) -> CertificateKind[EvolutionProblem, EvolutionSchedule]:
     return CertificateKind(
         name,
-        ("makespan",),
+        (term,),
         title,
         imported(f"allocsolve.judge.evolution.{check}"),
         functools.partial(codec.certificate_schema, name),
@@ -184,6 +184,13 @@ def _kind(
 _CERTIFICATES: Final = (
     _kind("area", "areas of the applications", "certificate:area_bound"),
     _kind("step-prices", "prices of steps", "step_prices:step_price_bound", verified=False),
+    _kind(
+        "falling-prices",
+        "prices of steps that fall with time",
+        "falling_prices:falling_price_bound",
+        term="completion",
+        verified=False,
+    ),
     _kind(
         "learned-clauses", "what a search has learned, up to a contradiction", "certificate:refutation_bound"
     ),

@@ -108,7 +108,8 @@ def _features(problem: WorkloadProblem) -> dict[str, Feature]:
 def _warm_up_problems(problem: WorkloadProblem) -> tuple[WorkloadProblem, ...]:
     """Return problems that together take the solvers through all the kernels that they need for this one."""
     if problem.node_types:
-        return (_tiny_places(),)
+        tiny, closed = _tiny_places(), (ClosedWindow(4, 9, node_ids=(1,)),)
+        return (tiny, replace(tiny, closed=closed)) if problem.closed else (tiny,)
     if not problem.is_plain:
         return (_tiny_machine(), _tiny_window())
     if problem.is_evolving:
@@ -119,7 +120,7 @@ def _warm_up_problems(problem: WorkloadProblem) -> tuple[WorkloadProblem, ...]:
     if not problem.is_rigid:
         return _tiny_problems("moldable")
     very_many = len(problem.jobs) >= _VERY_MANY or has_long_queue(problem)
-    return (*_tiny_problems("rigid"), *([_long_queue()] if very_many else []))
+    return (*_tiny_problems("rigid"), _tiny_exact(), *([_long_queue()] if very_many else []))
 
 
 #: Among so many jobs, a long queue is taken for granted; so `allocsolve warm`, which knows such a problem,
@@ -151,6 +152,13 @@ def _tiny_problems(kind: JobKind) -> tuple[WorkloadProblem, ...]:
             Job(0, 1, 9, min_nodes=1, max_nodes=3, evolution=Phases([(4, None), (1, 1), (4, None)])),
         ]
     return (WorkloadProblem(4, jobs),)
+
+
+@functools.cache
+def _tiny_exact() -> WorkloadProblem:
+    """Return the rigid problem where all jobs end as expected, for which `replan` has another kernel."""
+    (plain,) = _tiny_problems("rigid")
+    return WorkloadProblem(plain.num_nodes, [replace(job, limit=job.runtime) for job in plain.jobs])
 
 
 @functools.cache
@@ -291,8 +299,8 @@ _CERTIFICATES: Final = (
         general=True,
         verified_for="rigid jobs on plain machines, whole weights, times in quarters of a second",
     ),
-    _kind("date-tree", "a tree of cuts between starts", "date_trees:date_trees_bound"),
-    _kind("date-trees", "a tree for each stretch of jobs", "date_trees:date_trees_bound"),
+    _kind("date-tree", "a tree of cuts between starts", "date_trees:date_trees_bound", general=True),
+    _kind("date-trees", "a tree for each stretch of jobs", "date_trees:date_trees_bound", general=True),
     _kind(
         *("makespan", "a single job, areas, or wide jobs", "certificate:makespan_rule_bound"),
         rigid=False,

@@ -43,6 +43,7 @@ def closed_parts(
     begin = instances.time_origin(log, timezone=timezone, from_job=from_job, origin=origin)
     windows = [instances.closed_window(text, begin) for text in given]
     lines: list[str] = []
+    site = log.options.fields.site
     if events_file:
         events = instances.read_node_events(events_file, timezone=timezone)
         found = instances.event_windows(
@@ -51,6 +52,7 @@ def closed_parts(
             until=_last(log) - begin.zero,
             there={"nodes": log.num_nodes, **dict(log.options.fields.resources)},
             unit=log.machine.unit,
+            ids=site.ids if site.types else None,
         )
         if events.events and not found.windows:
             what = f"none of its {len(events.events)} events closes a node in the time of the log"
@@ -70,6 +72,8 @@ def event_remarks(events: NodeEvents, found: EventWindows, told: Mapping[str, in
     counts = "".join(f", {count} {what}" for what, count in others.items() if count)
     made = f"{counted(found.nodes, 'node')}, {counted(len(found.windows), 'window')}"
     lines = [f"{events.source}: {counted(len(events.events), 'event')}{counts}; {made}"]
+    if found.unknown:
+        lines.append(f"left out: {counted(found.unknown, 'node')} that the machine does not have")
     if found.cut:
         what = f"at times {found.cut} more nodes were down than the machine has"
         lines.append(f"{what}: all of it is closed then")

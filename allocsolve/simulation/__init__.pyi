@@ -20,6 +20,7 @@ from .forecast import (
     promise_error as promise_error,
     promised_starts as promised_starts,
 )
+from .node_table import NodeTable as NodeTable, PlacesView as PlacesView
 from .outcome import Log as Log, Simulation as Simulation, Standstill as Standstill
 from .policy import (
     Decider as Decider,

@@ -63,10 +63,13 @@ def largest_size(jobs: PackedJobs, job: int, limit: int) -> int:
 
     A job with a profile starts on its own number of nodes, see `largest_start`.
     """
-    if jobs.min_nodes[job] > limit:
+    least, most = jobs.min_nodes[job], jobs.max_nodes[job]
+    if least > limit:
         return 0
+    if least == most:  # a rigid job: a look at its law and a division would take as long as its start
+        return int(least)
     if jobs.speedup[job] != SPEEDUP_TABLE:
-        return _in_size_set(jobs.size_step[job], min(jobs.max_nodes[job], limit))
+        return _in_size_set(jobs.size_step[job], min(most, limit))
     row = jobs.table_offsets[job + 1] - 1
     while jobs.table_nodes[row] > limit:
         row -= 1
@@ -95,6 +98,8 @@ def time_ratio(jobs: PackedJobs, job: int, nodes: int) -> float:
 @inner_kernel
 def run_time(jobs: PackedJobs, job: int, nodes: int) -> float:
     """Return how long a job runs on `nodes` nodes, in seconds; a value of a table is returned exactly."""
+    if nodes == jobs.nodes[job]:
+        return float(jobs.runtime[job])
     if jobs.speedup[job] == SPEEDUP_TABLE:
         return _time_factor(jobs, job, nodes)
     return float(jobs.runtime[job] * time_ratio(jobs, job, nodes))

@@ -67,6 +67,7 @@ class ResizingSolver(CompiledSolver):
     ) -> tuple[State, Resizing]:
         """Return the states of the engine at the end of a workload; without rules, by those of the policy."""
         rules = rules or self.rules
+        problem.check_plain("sizes")
         rules.check(problem, answers=self.answers)
         return self.run(rules.applied(problem), rules)
 
@@ -107,7 +108,8 @@ def run_to_end(
     continue. For `ordered` see `initial_state`; `estimate`, shape (jobs,), are the seconds that the policy
     expects, the estimates of users if left out.
     """
-    packed, count = problem.packed, len(problem.jobs)
+    problem.check_plain("sizes")
+    packed, count = problem.jobs.packed, len(problem.jobs)
     state = initial_state(problem.num_nodes, packed.submit, ordered=ordered, resizable=True)
     known = packed.estimate if estimate is None else estimate
     resizing = initial_resizing(known, problem.jobs.evolving)

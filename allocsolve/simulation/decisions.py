@@ -33,12 +33,16 @@ class Start:
     job gives its node back at once.
 
     `blocked` is the job that was first in the queue and did not fit, if this one is backfilled.
+
+    Where nodes are places, `places` are pairs of a node and how many chunks of the job it gets. Without it,
+    the rule of choice of the engine says where the job goes, whatever `nodes` is.
     """
 
     job: int
     nodes: int
     reason: Reason = Reason.NOT_SAID
     blocked: int | None = None
+    places: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

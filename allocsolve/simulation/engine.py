@@ -22,6 +22,7 @@ from allocsolve.simulation.decisions import (
     Wake,
     checked_wake,
 )
+from allocsolve.simulation.node_table import KnownPlaces
 from allocsolve.simulation.orders import Changes, Orders
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of, standstill_of
 from allocsolve.simulation.policy import instantiated, runnable
@@ -87,19 +88,21 @@ class Engine:
         self.problem = problem = self.rules.applied(problem)
         self.rules.check(problem)
         elastic = problem.is_elastic
-        self._state = initial_state(problem.num_nodes, problem.packed.submit, ordered=True, resizable=elastic)
+        packed = problem.on_nodes
+        self._state = initial_state(problem.num_nodes, packed.submit, ordered=True, resizable=elastic)
         self._arrays = tuple(self._state)
         starts = self._state.job["start"]
         self._known = KnownColumns(problem, self.rules, starts)
         # Single numbers are read from memory views several times faster than from arrays.
-        self._jobs = PackedJobs(*(column.data for column in problem.packed))  # type: ignore[arg-type]
+        self._jobs = PackedJobs(*(column.data for column in packed))  # type: ignore[arg-type]
         self._estimates = self._jobs.runtime if self.rules.knowledge == "actual" else self._jobs.estimate
         self._shown_nodes, self._starts = self._known.seen.nodes.data, starts.data
-        estimates = problem.packed.runtime if self.rules.knowledge == "actual" else problem.packed.estimate
+        estimates = packed.runtime if self.rules.knowledge == "actual" else packed.estimate
         self._changes = Changes(problem, self._state, estimates) if elastic else None
         self._known_steps = (
             KnownProfiles(problem, self.rules, self._changes.present_step) if self._changes else None
         )
+        self._places = KnownPlaces(problem, self.rules.choice) if problem.node_types else None
         self._wakes: list[float] = []
 
     def advance(self) -> QueueView | None:
@@ -130,13 +133,14 @@ class Engine:
         queue = frozen(state.queue[engine.head : engine.tail].copy())
         changes = {"targets": held, **NO_CHANGES} if self._changes is None else self._changes.columns(running)
         profiles = NO_PROFILES if self._known_steps is None else self._known_steps.of(queue, running)
+        places = None if self._places is None else self._places.view(ended, entered, running)
         return QueueView(
             now=now,
             completed=ended,
             submitted=entered,
             woken=woken,
             num_nodes=self.problem.num_nodes,
-            free=engine.free,
+            free=engine.free if places is None else places.idle,
             queue=queue,
             running=running,
             expected_ends=_at_least(listed["key"], now),
@@ -144,6 +148,7 @@ class Engine:
             **changes,
             jobs=self._known.seen,
             profiles=profiles,
+            places=places,
         )
 
     def apply(self, decisions: Iterable[Decision]) -> None:
@@ -153,7 +158,9 @@ class Engine:
         """
         wakes: list[float] = []
         if self._changes is None:
-            starts = self._checked(decisions, wakes)
+            starts = (
+                self._checked(decisions, wakes) if self._places is None else self._placed(decisions, wakes)
+            )
             jobs = self._jobs
             for job, nodes, reason, blocked in starts:
                 seconds = run_time(jobs, job, nodes)
@@ -185,6 +192,27 @@ class Engine:
             starts.append(start)
         return starts
 
+    def _placed(self, decisions: Iterable[Decision], wakes: list[float]) -> list[_Chosen]:
+        """Return the starts, checked, whose jobs then are on nodes that are places."""
+        places: KnownPlaces = self._places  # type: ignore[assignment]  # there are places
+        before = places.num_new
+        starts: list[_Chosen] = []
+        try:
+            for decision in decisions:
+                if isinstance(decision, Wake):
+                    wakes.append(checked_wake(decision, self._state.engine["clock"]))
+                    continue
+                if not isinstance(decision, Start):
+                    raise _no_start(decision)
+                job, _, reason, blocked = self._checked_start(decision)
+                if any(job == other for other, *_ in starts):
+                    raise IllegalDecision(job, "is started twice")
+                starts.append((job, places.start(job, decision.places), reason, blocked))
+        except BaseException:
+            places.undo(before)
+            raise
+        return starts
+
     def _checked_orders(
         self, decisions: Iterable[Decision], wakes: list[float], changes: Changes
     ) -> list[list[int]]:
@@ -208,7 +236,9 @@ class Engine:
             raise IllegalDecision(job, "is not in the queue: no such job has been submitted")
         if not math.isnan(at[job]):
             raise IllegalDecision(job, f"is not in the queue: it started at {at[job]:.15g} s")
-        if not can_run_on(self._jobs, job, nodes):
+        if self._places is None and isinstance(start, Start) and start.places is not None:
+            raise IllegalDecision(job, "starts on places, but nodes are counted here")
+        if self._places is None and not can_run_on(self._jobs, job, nodes):
             raise IllegalDecision(job, f"cannot run on {nodes} nodes")
         if self._known.seen.reading[job] == PROFILE and nodes != self._jobs.nodes[job]:
             first = self._jobs.nodes[job]
@@ -223,7 +253,8 @@ class Engine:
 
     def result(self) -> WorkloadSchedule:
         """Return the schedule so far: running jobs up to their ends, jobs not yet started without pieces."""
-        return schedule_of(self._state, None if self._changes is None else self._changes.resizing)
+        schedule = schedule_of(self._state, None if self._changes is None else self._changes.resizing)
+        return schedule if self._places is None else self._places.placed(schedule)
 
     @property
     def standstill(self) -> Standstill | None:

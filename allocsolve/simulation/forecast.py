@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,12 +24,14 @@ from allocsolve.model import (
 )
 from allocsolve.model.arrays import array_of
 from allocsolve.model.job_kinds import EVOLVING, size_set
+from allocsolve.model.places import shape_columns
 from allocsolve.simulation.decisions import Start, Wake
 from allocsolve.simulation.engine import CompiledPolicy, Engine
 from allocsolve.simulation.policy import instantiated, runnable
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, Speedup
+    from allocsolve.simulation.node_choice import Pieces
     from allocsolve.simulation.policy import PolicyLike
     from allocsolve.simulation.rules import EngineRules
     from allocsolve.simulation.view import JobColumns, QueueView
@@ -52,11 +54,17 @@ class Continuing(CompiledPolicy, Protocol):
         """The rules of a simulation under this policy."""
 
     def starts_from(
-        self, problem: WorkloadProblem, running: IntArray, now: float, runtimes: FloatArray
+        self,
+        problem: WorkloadProblem,
+        running: IntArray,
+        now: float,
+        runtimes: FloatArray,
+        pieces: Pieces | None = None,
     ) -> FloatArray | None:
         """Return the start of each job in each scenario if the policy goes on now.
 
-        The jobs `running` have started at their submission on their own nodes; the others wait, and come to
+        The jobs `running` have started at their submission on their own nodes (where nodes are places, on
+        those that `pieces` says); the others wait, and come to
         the queue as soon as the policy is called: now, or an instant later where one has started now. All
         events of an instant come at once.
 
@@ -100,7 +108,7 @@ def forecast(view: QueueView, policy: PolicyLike | Reserving, rules: EngineRules
     [100.0, 112.5]
     """
     policy = instantiated(policy)
-    if isinstance(policy, Reserving):
+    if isinstance(policy, Reserving) and view.places is None:
         members = np.concatenate([view.running, view.queue])
         reserved = policy.first_reservations(_expected(view, members, submitted=view.now))[
             len(view.running) :
@@ -108,7 +116,8 @@ def forecast(view: QueueView, policy: PolicyLike | Reserving, rules: EngineRules
         return _now_or_later(reserved, view.now)
     members = np.sort(np.concatenate([view.running, view.queue]))
     running = np.searchsorted(members, view.running)
-    starts = starts_after(_expected(view, members), running, view.now, policy, rules)
+    pieces = None if view.places is None else view.places.pieces
+    starts = starts_after(_expected(view, members), running, view.now, policy, rules, pieces=pieces)
     return starts[np.searchsorted(members, view.queue)]
 
 
@@ -118,22 +127,27 @@ def starts_after(
     now: float,
     policy: PolicyLike | Reserving,
     rules: EngineRules | None = None,
+    *,
+    pieces: Pieces | None = None,
 ) -> FloatArray:
     """Return when each job starts if a policy goes on at a moment at which jobs run.
 
     The problem has the jobs that run, in any order, wait or will be submitted. A job that runs was submitted
     when it started, and has the nodes that it holds; its run time ends after now, or now. Policy and rules
     are as for `forecast`; a copy of the policy is run. What it keeps from call to call, such as reservations,
-    it makes now, in the order of the queue. Shape (jobs,), seconds; NaN for a job that the policy never
-    starts.
+    it makes now, in the order of the queue. Where nodes are places, `pieces` says where the running jobs are.
+    Shape (jobs,), seconds; NaN for a job that the policy never starts.
 
     Notes
     -----
     *Complexity*: as of `forecast`.
     """
-    policy = instantiated(policy)
-    starts = _compiled_starts(problem, running, now, policy, problem.jobs.packed.runtime[None], rules)
-    return _starts_on_engine(problem, running, now, policy, rules) if starts is None else starts[0]
+    policy, runtimes = instantiated(policy), problem.jobs.packed.runtime[None]
+    scenarios = _compiled_starts(problem, running, now, policy, runtimes, rules, pieces=pieces)
+    if scenarios is not None:
+        starts: FloatArray = scenarios[0]
+        return starts
+    return _starts_on_engine(problem, running, now, policy, rules, pieces=pieces)
 
 
 def starts_in_scenarios(
@@ -143,6 +157,8 @@ def starts_in_scenarios(
     policy: PolicyLike | Reserving,
     runtimes: FloatArray,
     rules: EngineRules | None = None,
+    *,
+    pieces: Pieces | None = None,
 ) -> FloatArray:
     """Return when each job starts, as `starts_after` does, in scenarios that differ in the run times.
 
@@ -150,11 +166,11 @@ def starts_in_scenarios(
     for a job that the policy never starts.
     """
     policy = instantiated(policy)
-    starts = _compiled_starts(problem, running, now, policy, runtimes, rules)
+    starts = _compiled_starts(problem, running, now, policy, runtimes, rules, pieces=pieces)
     if starts is not None:
         return starts
     scenarios = (replace(problem, jobs=problem.jobs.with_runtimes(row)) for row in runtimes)
-    return np.array([_starts_on_engine(one, running, now, policy, rules) for one in scenarios])
+    return np.array([_starts_on_engine(one, running, now, policy, rules, pieces=pieces) for one in scenarios])
 
 
 def _compiled_starts(
@@ -164,15 +180,18 @@ def _compiled_starts(
     policy: PolicyLike | Reserving,
     runtimes: FloatArray,
     rules: EngineRules | None,
+    *,
+    pieces: Pieces | None,
 ) -> FloatArray | None:
     """Return the start of each job in each scenario; None if the policy has no loop for that."""
     if isinstance(policy, Continuing) and rules in {None, policy.rules} and policy.rules.coalesce:
-        starts = policy.starts_from(problem, running, now, runtimes)
+        starts = policy.starts_from(problem, running, now, runtimes, pieces)
         if starts is not None:
             return _now_or_later(starts, now)
+    if problem.node_types:
+        return None  # views show them
     name = getattr(policy, "__name__", type(policy).__name__)
-    others = "fcfs, first-fit, easy, slurm-backfill and conservative take account of them"
-    problem.check_plain(f"and the policy {name} is for plain machines, as views show no others: {others}")
+    problem.check_plain("forecast", name)
     return None
 
 
@@ -182,16 +201,20 @@ def _starts_on_engine(
     now: float,
     policy: PolicyLike | Reserving,
     rules: EngineRules | None,
+    *,
+    pieces: Pieces | None,
 ) -> FloatArray:
     """Return the start of each job, calling a copy of the policy from Python."""
     copied = runnable(copy.deepcopy(policy))
-    held = np.zeros(len(problem.jobs), dtype=np.int64)
-    held[running] = problem.packed.nodes[running]
+    told = [None] * len(running) if pieces is None else map(pieces.pairs, range(len(running)))
+    where, sizes = dict(zip(running.tolist(), told, strict=True)), problem.on_nodes.nodes
     engine = Engine(problem, rules or copied.rules)
     missing, to_come = len(running), len(problem.jobs)
     while (seen := engine.advance()) is not None:
         # Jobs that already run start when they did; the policy is called only after all of them have.
-        given = [Start(job, int(held[job])) for job in seen.queue.tolist() if held[job]]
+        given = [
+            Start(job, int(sizes[job]), places=where[job]) for job in seen.queue.tolist() if job in where
+        ]
         to_come -= len(seen.submitted)
         if not (to_come or len(seen.queue)):
             break
@@ -299,7 +322,11 @@ def _expected(view: QueueView, members: IntArray, *, submitted: float | None = N
         submit[view.queue] = submitted
     submit[running] = jobs.start[running]
     runtime[running] = limit[running] = view.expected_ends - jobs.start[running]
-    nodes[running] = low[running] = high[running] = view.held
+    columns: dict[str, Any] = {}
+    if view.places is None:
+        nodes[running] = low[running] = high[running] = view.held
+    else:
+        columns = shape_columns([view.places.shapes[kind] for kind in view.places.given.shape[members]])
     laws = [None if job in fixed else _law(jobs, job, runtime) for job in members.tolist()]
     return WorkloadProblem(
         view.num_nodes,
@@ -317,7 +344,9 @@ def _expected(view: QueueView, members: IntArray, *, submitted: float | None = N
                 1 if law is None else size_set(jobs.size_step[job])
                 for job, law in zip(members.tolist(), laws, strict=True)
             ],
+            **columns,
         ),
+        node_types=() if view.places is None else view.places.node_types,
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from allocsolve.errors import UnsupportedProblem
 from allocsolve.kernels.heap import Entry
 from allocsolve.kernels.records import numbers, records
 from allocsolve.model import PackedJobs, frozen
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem
+    from allocsolve.simulation.node_choice import Pieces
     from allocsolve.simulation.view import QueueView
 
 __all__ = ["NOBODY", "Continuation", "Resizing", "Restart", "Started", "State"]
@@ -132,8 +134,9 @@ def renumbered(view: QueueView) -> tuple[QueueView, IntArray]:
 
     The jobs keep their order. The cost of a decision on this view depends on the number of these jobs, not on
     the length of the workload. The view shows neither jobs that have just completed nor profiles. O(n log n)
-    with n such jobs.
+    with n such jobs. `UnsupportedProblem` if its nodes are places.
     """
+    _check_counted(view)
     listed = np.concatenate((view.queue, view.running, view.promises))
     listed.sort()
     lists = {name: getattr(view, name) for name in ("queue", "running", "promises", "requests")}
@@ -150,6 +153,12 @@ def renumbered(view: QueueView) -> tuple[QueueView, IntArray]:
         jobs=_columns(view.jobs, listed),
         **places,
     ), listed
+
+
+def _check_counted(view: QueueView) -> None:
+    """Refuse a view of nodes that are places."""
+    if view.places is not None:
+        raise UnsupportedProblem("the policy counts nodes, and here they are places (node_types)")
 
 
 def _columns(jobs: JobColumns, listed: IntArray) -> JobColumns:
@@ -208,8 +217,10 @@ def queue_state(view: QueueView) -> QueueState:
 def waiting_state(view: QueueView) -> State:
     """Return the state of the engine with those jobs only that wait, numbered by their places in the queue.
 
-    For policies that plan with the nodes that are free over time. O(queue).
+    For policies that plan with the nodes that are free over time. O(queue). `UnsupportedProblem` if nodes are
+    places.
     """
+    _check_counted(view)
     count = len(view.queue)
     state = initial_state(view.num_nodes, _NO_ARRIVALS, ordered=None, num_jobs=count)
     engine = state.engine
@@ -232,7 +243,9 @@ def state_of_view(view: QueueView, *, resizable: bool) -> State:
     """Return the state of the engine that a view shows, before its running jobs were started.
 
     O(all jobs of the view, with those that neither wait nor run); `renumbered` leaves these out.
+    `UnsupportedProblem` if nodes are places.
     """
+    _check_counted(view)
     running = view.running
     return _state(
         view, len(view.jobs.submit), view.queue, running, view.jobs.start[running], resizable=resizable
@@ -266,15 +279,19 @@ def resizing_of_view(view: QueueView) -> Resizing:
     return resizing
 
 
-def start_of(state: State, job: int, listed: IntArray, nodes: int | None = None) -> Start:
+def start_of(
+    state: State, job: int, listed: IntArray, nodes: int | None = None, pieces: Pieces | None = None
+) -> Start:
     """Return the decision to start a job that a kernel started in a renumbered view.
 
     `job` is its number in the view, and `listed` the original index of each of its jobs, see `renumbered`. It
-    starts on `nodes`; on those that it holds now, after the kernel, if left out.
+    starts on `nodes`; on those that it holds now, after the kernel, if left out. Where nodes are places,
+    `pieces` says where the jobs of the view are.
     """
     row = numbers(state.job[job])
     blocked = None if row.blocked < 0 else int(listed[row.blocked])
-    return Start(int(listed[job]), row.size if nodes is None else nodes, Reason(row.reason), blocked)
+    size, places = row.size if nodes is None else nodes, None if pieces is None else pieces.pairs(job)
+    return Start(int(listed[job]), size, Reason(row.reason), blocked, places)
 
 
 #: Columns with one number per job: all but the tables of speedup.

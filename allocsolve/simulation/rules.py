@@ -10,6 +10,7 @@ import numpy as np
 from allocsolve.errors import UnsupportedProblem
 from allocsolve.model.job_kinds import EVOLVING
 from allocsolve.model.options import Options
+from allocsolve.simulation.node_choice import NodeChoice
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
@@ -50,6 +51,8 @@ class EngineRules(Options):
         Whether a job ends at its limit if its work is not done by then; one without a limit is not killed.
         The schedule is an answer to the workload that `allocsolve.model.WorkloadProblem.cut_at_limits`
         returns: there the judge accepts it, as one of the given workload it is refused.
+    choice
+        On which nodes a job starts, where nodes are places and the policy does not say it.
     """
 
     coalesce: bool = True
@@ -57,6 +60,7 @@ class EngineRules(Options):
     resize_takes_effect: ResizeEffect = "next_point"
     profile_knowledge: ProfileKnowledge = "none"
     kill_at_limit: bool = False
+    choice: NodeChoice = "first"
 
     def applied(self, problem: WorkloadProblem) -> WorkloadProblem:
         """Return the workload that runs under these rules: with `kill_at_limit`, run times end at limits.

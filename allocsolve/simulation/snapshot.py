@@ -4,20 +4,36 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption, InvalidProblem
-from allocsolve.model import MOLDABLE, RIGID, ClosedWindow, Jobs, WorkloadProblem, frozen, packed_machine
+from allocsolve.model import (
+    MOLDABLE,
+    RIGID,
+    ClosedWindow,
+    Jobs,
+    WorkloadProblem,
+    frozen,
+    packed_machine,
+    packed_places,
+)
+from allocsolve.model.packed_places import all_shapes, places_of
+from allocsolve.model.places import SHAPE_FIELDS
+from allocsolve.simulation.decisions import IllegalDecision
 from allocsolve.simulation.forecast import starts_in_scenarios
+from allocsolve.simulation.node_choice import NODE_CHOICES
+from allocsolve.simulation.node_table import NodeTable, PlacesView
 from allocsolve.simulation.view import NO_CHANGES, NO_JOBS, NO_PROFILES, JobColumns, QueueView
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from allocsolve.model import Amounts, FloatArray, IntArray
+    from allocsolve.model import Amounts, FloatArray, IntArray, NodeType
+    from allocsolve.simulation.node_choice import Pieces
+    from allocsolve.simulation.node_table import NodeChunks
     from allocsolve.simulation.policy import PolicyLike
 
 
@@ -50,6 +66,14 @@ class QueueSnapshot:
         Counted resources beside the nodes, and how much there is of each.
     running_needs, needs
         What each job needs of them, for all running and all queued jobs; nothing if left out.
+    node_types
+        If there are any, nodes are places, and `num_nodes` is how many there are.
+    running_shapes, shapes
+        What each job holds on them: the fields ``chunks``, ``each``, ``per_node``, ``exclusive`` and
+        ``types`` of `allocsolve.model.Job`; without ``chunks`` whole nodes. The nodes of a job with chunks
+        are the fewest on which it may lie.
+    running_places
+        Where each running job is: pairs of a node and how many chunks are there.
 
     Examples
     --------
@@ -75,6 +99,12 @@ class QueueSnapshot:
     resources: Mapping[str, int] | Amounts = ()
     running_needs: tuple[Mapping[str, int], ...] = ()
     needs: tuple[Mapping[str, int], ...] = ()
+    node_types: tuple[NodeType, ...] = ()
+    running_shapes: tuple[Mapping[str, Any], ...] = ()
+    shapes: tuple[Mapping[str, Any], ...] = ()
+    running_places: tuple[NodeChunks, ...] = ()
+    #: Where the running jobs are, if nodes are places.
+    pieces: Pieces | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("running_nodes", "nodes"):
@@ -83,6 +113,22 @@ class QueueSnapshot:
             object.__setattr__(self, name, frozen(np.array(getattr(self, name), dtype=np.float64)))
         for fault in self._faults():
             raise InvalidProblem(fault)
+        if self.node_types:
+            self._place()
+
+    def _place(self) -> None:
+        """Find out where the running jobs are; refuse places that are not there."""
+        told, count = [*self.running_places], len(self.running_nodes)
+        if not len(told) == len(self.running_shapes) == count or len(self.shapes) != len(self.nodes):
+            told_of = f"{len(told)} places, {len(self.running_shapes)} and {len(self.shapes)} shapes"
+            raise InvalidProblem(f"{told_of} for {count} running and {len(self.nodes)} queued jobs")
+        table = NodeTable(packed_places(self._problem()[0]))
+        try:
+            for job, places in enumerate(told):
+                table.start(job, places)
+        except IllegalDecision as fault:
+            raise InvalidProblem(f"running {fault}") from None
+        object.__setattr__(self, "pieces", table.pieces(range(count)))
 
     def _faults(self) -> Iterator[str]:
         """Yield what is wrong, the first first."""
@@ -92,7 +138,7 @@ class QueueSnapshot:
             shapes = {column.shape for column in columns}
             if len(shapes) > 1 or columns[0].ndim != 1:
                 yield f"the columns of {what} jobs have the shapes {sorted(shapes)}"
-        held = int(self.running_nodes.sum())
+        held = 0 if self.node_types else int(self.running_nodes.sum())
         if held > self.num_nodes:
             yield f"running jobs hold {held} nodes of a machine of {self.num_nodes}"
         checks = (
@@ -135,6 +181,7 @@ class QueueSnapshot:
             jobs.submit[queue],
             jobs.estimate[queue],
             jobs.submit[queue],
+            **({} if view.places is None else view.places.snapshot(running, queue)),
         )
 
     def view(self) -> QueueView:
@@ -149,7 +196,7 @@ class QueueSnapshot:
         order = np.argsort(ends, kind="stable")
         queue = np.column_stack([self.submits, self.nodes, self.nodes, self.limits])
         running = np.column_stack([ends, self.running_nodes])[order]
-        idle = self.num_nodes - int(self.running_nodes.sum())
+        idle = max(self.num_nodes - int(self.running_nodes.sum()), 0)
         view = stateless_view(self.now, self.num_nodes, idle, queue, running)
         jobs = view.jobs._replace(
             estimate=frozen(np.append(self.limits, self.running_limits[order])),
@@ -157,7 +204,28 @@ class QueueSnapshot:
             start=frozen(np.append(np.full(len(queue), np.nan), self.running_starts[order])),
         )
         eligible = frozen(np.flatnonzero(self.eligible <= self.now))
-        return dataclasses.replace(view, queue=eligible, jobs=jobs)
+        places = None if self.pieces is None else self._places(self.pieces, order)
+        free = idle if places is None else places.idle
+        return dataclasses.replace(view, queue=eligible, jobs=jobs, free=free, places=places)
+
+    def _places(self, pieces: Pieces, order: IntArray) -> PlacesView:
+        """Return what is shown of the nodes if jobs that wait come first, then those that run in an order."""
+        jobs, count = self._problem()[0].jobs, len(self.running_nodes)
+        columns = np.concatenate([np.arange(count, len(jobs)), order])
+        given = places_of(self.node_types, jobs)
+        table = NodeTable(given)
+        for job in range(count):
+            table.hold(job, pieces.spots(job))
+        return PlacesView(
+            node_types=self.node_types,
+            given=given._replace(shape=frozen(given.shape[columns])),
+            shapes=tuple(dict.fromkeys(all_shapes(jobs))),
+            mix=frozen(np.bincount(given.shape, minlength=len(given.chunks))),
+            choice=NODE_CHOICES[0],
+            free=frozen(table.free),
+            occupants=frozen(table.occupants),
+            pieces=table.pieces(order.tolist()),
+        )
 
     def starts(self, policy: PolicyLike, running_times: FloatArray, run_times: FloatArray) -> FloatArray:
         """Return when each queued job starts if jobs run so long, and no more are submitted.
@@ -177,7 +245,9 @@ class QueueSnapshot:
         before = begun - self.running_starts  # who has started now counts as started a moment before
         over = np.maximum(np.atleast_2d(running_times) - before, self.now - begun + _MOMENT_S)
         runtimes = frozen(np.column_stack([over, np.atleast_2d(run_times)]))
-        told = starts_in_scenarios(problem, np.arange(count), self.now - origin, policy, runtimes)
+        told = starts_in_scenarios(
+            problem, np.arange(count), self.now - origin, policy, runtimes, pieces=self.pieces
+        )
         starts: FloatArray = np.maximum(told[:, count:] + origin, self.now)
         return starts.reshape(run_times.shape)
 
@@ -211,9 +281,11 @@ class QueueSnapshot:
         first = np.minimum.accumulate(self.submits[::-1])[::-1]
         arrival = np.where(self.eligible > self.now, self.eligible, first)
         begun = np.minimum(self.running_starts, self.now - _MOMENT_S)
-        earliest = min(float(begun.min(initial=self.now)), float(arrival.min()))
+        earliest = min(float(begun.min(initial=self.now)), float(arrival.min(initial=self.now)))
         origin = min(math.floor(earliest / _SHIFT_S) * _SHIFT_S, 0.0)
         limits = np.concatenate([self.running_limits + (self.running_starts - begun), self.limits])
+        rows = [*self.running_shapes, *self.shapes]
+        columns: dict[str, Any] = {what: [row.get(what) for row in rows] or None for what in SHAPE_FIELDS}
         return WorkloadProblem(
             self.num_nodes,
             Jobs(
@@ -222,7 +294,9 @@ class QueueSnapshot:
                 limits,
                 limits,
                 needs=[*self.running_needs, *self.needs] or None,
+                **columns,
             ),
+            node_types=self.node_types,
             resources=self.resources,
             closed=[
                 ClosedWindow(window.start - origin, window.end - origin, window.amounts)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from allocsolve.model import FloatArray, IntArray, PackedEvolving, PackedJobs, WorkloadProblem
+    from allocsolve.simulation.node_table import PlacesView
     from allocsolve.simulation.rules import EngineRules
 
 #: The columns that say how jobs evolve, and what changes of size cost.
@@ -36,7 +37,7 @@ class KnownColumns:
     """
 
     def __init__(self, problem: WorkloadProblem, rules: EngineRules, start: FloatArray) -> None:
-        packed, count = problem.packed, len(problem.jobs)
+        packed, count = problem.jobs.packed, len(problem.jobs)
         truth = {name: getattr(packed, name) for name in _AT_SUBMISSION}
         truth["user"] = user_numbers(problem)
         if rules.knowledge == "actual":
@@ -101,7 +102,7 @@ def user_numbers(problem: WorkloadProblem) -> IntArray:
 
 def _relative_tables(problem: WorkloadProblem) -> FloatArray:
     """Return the times of all tables relative to the time on the own number of nodes of each job."""
-    packed = problem.packed
+    packed = problem.jobs.packed
     relative = packed.table_seconds.copy()
     for job in np.flatnonzero(packed.speedup == SPEEDUP_TABLE).tolist():
         relative[packed.table_offsets[job] : packed.table_offsets[job + 1]] /= packed.runtime[job]
@@ -262,7 +263,8 @@ class QueueView:
     #: Whether the policy had asked to be called at this instant.
     woken: bool
     num_nodes: int
-    #: Nodes that no job holds and that are not set aside for one.
+    #: Nodes that no job holds and that are not set aside for one; where nodes are places, those on which
+    #: nobody is.
     free: int
     #: Jobs that wait, in the order of their submission; jobs submitted at one instant by index.
     queue: IntArray
@@ -291,6 +293,8 @@ class QueueView:
     #: For each job with a profile that waits or runs: the steps that it has left, as far as the rules show
     #: them.
     profiles: Mapping[int, Steps] = field(repr=False)
+    #: What is free on each node and where jobs run, if nodes are places; else None.
+    places: PlacesView | None = None
 
     def sizes(self, job: int) -> tuple[int, ...]:
         """Return the numbers of nodes on which a job can start, rising; a malleable job can use all."""

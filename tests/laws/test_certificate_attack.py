@@ -225,6 +225,11 @@ def test_one_more_is_found(name: str) -> None:
         attacks(name, ONE_MORE)()
 
 
+def _on_less_in_a_leaf(was: Callable[..., Any], *asked: Any) -> Any:
+    machine, cells = was(*asked)
+    return machine._replace(room=frozen(np.maximum(machine.room - 1, 0))), cells
+
+
 def _on_less(was: Callable[..., Any], prices: Any, needs: Any, room: Any, cells: int, fullest: Any) -> None:
     was(prices, needs, frozen(np.maximum(room - 1, 0)), cells, fullest)
 
@@ -250,13 +255,13 @@ FAULTS: dict[str, tuple[str, str, Callable[..., Any]]] = {
             ("job-prices on machines", "one less of each resource"),
         )
     },
-    "a leaf has a node less": (
-        "date-tree",
-        "workload.date_trees:Machine.of",
-        lambda was, problem, divisor: was(problem, divisor)._replace(
-            capacity=was(problem, divisor).capacity - 1
-        ),
-    ),
+    **{
+        f"a leaf has {less}": (kind, "workload.date_trees:machine_in_slots", _on_less_in_a_leaf)
+        for kind, less in (
+            ("date-tree", "a node less"),
+            ("date-tree on machines", "one less of each resource"),
+        )
+    },
     "shared prices are paid to nobody": ("date-trees", "workload.date_trees:fullest_sets", lambda *_: None),
     "all is closed while something is": (
         "machine-prices",

@@ -1,8 +1,12 @@
-"""Laws of trees of dates, of all jobs or of stretches: whatever they are, the bound holds, as by the twin."""
+"""Laws of trees of dates, of all jobs or of stretches: whatever they are, the bound holds, as by the twin.
+
+Machines are plain, or have counted resources and closed windows.
+"""
 
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 import naive_date_tree as naive
@@ -10,9 +14,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from naive_date_tree import LAST, holds, problem_of, walls
-from tiers import draws
+from naive_workload_optimum import workload_optimum
+from resource_strategies import general_problems
+from tiers import draws, examples
 
+from allocsolve.bounds.workload import machine_prices
 from allocsolve.bounds.workload.job_prices import root_prices
+from allocsolve.bounds.workload.machine_job_prices import machine_job_prices, machine_job_prices_of
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact.workload import _date_forest
 from allocsolve.exact.workload._date_forest import DateForest
@@ -20,7 +28,7 @@ from allocsolve.exact.workload._date_tree import DateTreeParams
 from allocsolve.judge import certified_bound
 from allocsolve.judge.workload.date_trees import tree_totals
 from allocsolve.judge.workload.job_prices import job_price_bound
-from allocsolve.model import Job, WorkloadProblem
+from allocsolve.model import Budget, ClosedWindow, Job, WorkloadProblem
 
 if TYPE_CHECKING:
     import random as plain
@@ -47,6 +55,14 @@ def lists_of(random: np.random.Generator, jobs: int, slots: int, parent: int, un
     }
 
 
+def units_of(problem: WorkloadProblem, random: np.random.Generator) -> dict[str, Any]:
+    """Any units of each resource, of which some may not count."""
+    counted = {
+        name: int(random.choice([1, 1, 1, 2])) for name, _ in problem.resources if random.random() < 0.9
+    }
+    return {"nodes": int(random.choice([1, 1, 1, 2])), **({"units": counted} if counted else {})}
+
+
 def tree_of(problem: WorkloadProblem, seed: int, term: str = TERM) -> dict[str, Any]:
     """Any tree with any prices, its totals filled in by the judge."""
     random = np.random.default_rng(seed)
@@ -60,7 +76,7 @@ def tree_of(problem: WorkloadProblem, seed: int, term: str = TERM) -> dict[str, 
         "kind": "date-tree",
         "term": term,
         "edges": edges.tolist(),
-        "nodes": int(random.choice([1, 1, 1, 2])),
+        **units_of(problem, random),
         "unit": unit,
         "lists": lists,
         "jobs": jobs,
@@ -136,7 +152,7 @@ def certificate_of(problem: WorkloadProblem, seed: int, term: str = TERM) -> dic
         "kind": "date-trees",
         "term": term,
         "edges": edges.tolist(),
-        "nodes": int(random.choice([1, 1, 2])),
+        **units_of(problem, random),
         "unit": unit,
         "shared": shared,
         "stretches": owner.tolist(),
@@ -372,3 +388,89 @@ def test_shared_prices_whose_sum_does_not_fit_are_refused() -> None:
     }
     with pytest.raises(InvalidAnswer, match=r"prices in slot 0 of the certificate sum up to more than 2\^62"):
         tree_totals(problem, certificate, TERM)
+
+
+# --- Machines that are not plain ---
+
+MACHINES: Final = general_problems(min_jobs=1, max_jobs=4, max_submit=5).filter(lambda toy: not toy.is_plain)
+REALS: Final = general_problems(
+    min_jobs=3,
+    max_jobs=4,
+    times=st.floats(0.5, 12) | st.integers(1, 40).map(lambda n: n / 4) | st.just(1 / 3),
+).filter(lambda toy: not toy.is_plain)
+MEANS: Final[st.SearchStrategy[Any]] = st.sampled_from(["turnaround", "slowdown", "wait"])
+SEEDS: Final = st.integers(0, 2**30)
+
+
+@settings(deadline=None, max_examples=examples(300))
+@given(problem=MACHINES, seed=SEEDS)
+def test_on_machines_the_judge_finds_what_the_twin_finds(problem: WorkloadProblem, seed: int) -> None:
+    certificate = tree_of(problem, seed)
+    assert certificate["totals"] == naive.totals(problem, certificate)
+    several = certificate_of(problem, seed)
+    total = -naive.earned(problem, several)
+    parts = naive.stretches(problem, several)
+    for (_, alone, tree, shared), found in zip(parts, several["trees"], strict=True):
+        assert found["totals"] == naive.totals(alone, tree, shared)
+        total += min(each for each in found["totals"] if each is not None)
+    weight = int(problem.jobs.packed.weight.sum())
+    bound = certified_bound(problem, several, (TERM,))
+    assert bound == pytest.approx(total / (several["unit"] * weight) if weight else 0.0)
+
+
+@settings(deadline=None, max_examples=examples(1000))
+@given(problem=MACHINES, seed=SEEDS, term=MEANS)
+def test_on_machines_no_trees_are_above_the_optimum(problem: WorkloadProblem, seed: int, term: Any) -> None:
+    best = workload_optimum(problem, term)
+    for certificate in (tree_of(problem, seed, term), certificate_of(problem, seed, term)):
+        assert certified_bound(problem, certificate, (term,)) <= best
+
+
+@settings(deadline=None, max_examples=examples(300))
+@given(problem=REALS, seed=SEEDS, term=MEANS)
+def test_on_machines_no_trees_of_real_times_are_above(problem: WorkloadProblem, seed: int, term: Any) -> None:
+    best = workload_optimum(problem, term) + Fraction(1, 10**9)
+    for certificate in (tree_of(problem, seed, term), certificate_of(problem, seed, term)):
+        assert certified_bound(problem, certificate, (term,)) <= best
+
+
+def on_machine(problem: WorkloadProblem, term: Any, steps: int) -> tuple[float, float]:
+    """The bound by prices per job, and that of a tree that grows from it."""
+    start = machine_prices(problem, term)
+    first = machine_job_prices(problem, term, start, clock=Budget().start())
+    if first.certificate["kind"] != "job-prices":
+        return first.value, first.value
+    forest = DateForest(problem, term, first.certificate)
+    tree = forest.stretches[0].tree
+    tree.value(tree.root)
+    grown(forest.stretches[0], tree.root.bound + 4 * problem.horizon, steps)
+    certificate, bound = forest.certificate()
+    certificate = json.loads(json.dumps(certificate))
+    assert certified_bound(problem, certificate, (term,)) == bound
+    again = DateForest(problem, term, certificate).stretches[0].tree
+    assert [leaf.earliest.tolist() for leaf in again.root.leaves()] == [
+        leaf.earliest.tolist() for leaf in tree.root.leaves()
+    ]
+    roots = machine_job_prices_of(problem, term, root_prices(problem, certificate))
+    assert roots.value <= bound + 1e-9 * abs(bound)
+    return first.value, bound
+
+
+@settings(deadline=None, max_examples=examples(300))
+@given(problem=MACHINES, term=MEANS)
+def test_on_machines_a_grown_tree_is_not_above_the_optimum(problem: WorkloadProblem, term: Any) -> None:
+    if not problem.jobs.packed.weight.any():
+        return
+    first, bound = on_machine(problem, term, 12)
+    assert bound <= workload_optimum(problem, term)
+    assert bound >= first - 1e-6 * max(1.0, abs(first))
+
+
+def test_a_tree_knows_what_runs_before_a_window_and_what_after() -> None:
+    """All is closed from 12 s to 100 s, and of the three jobs only two have their place before."""
+    jobs = [Job(0, 3, 6), Job(0, 3, 6), Job(0, 3, 6), Job(0, 1, 11, needs={"gpus": 2})]
+    problem = WorkloadProblem(4, jobs, resources={"gpus": 2}, closed=[ClosedWindow(12, 100)])
+    best = float(workload_optimum(problem, TERM))
+    first, bound = on_machine(problem, TERM, 60)
+    assert first <= bound <= best
+    assert bound > 0.99 * best

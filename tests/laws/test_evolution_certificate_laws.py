@@ -309,7 +309,7 @@ def log_of(data: bytes) -> str:
     [
         (
             {"kind": "faith"},
-            "kind 'faith' of the certificate is none of area, step-prices and learned-clauses",
+            "kind 'faith' of the certificate is none of area, step-prices, falling-prices and learned-",
         ),
         ({"prices": [[1]]}, "prices of the certificate are not one for each step"),
         ({"prices": [[2**31]] * 3}, "prices of the certificate add up to 2.32 or more"),

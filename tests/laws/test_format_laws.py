@@ -1,38 +1,73 @@
-"""Laws of conversions: to a format and back is the same problem, but for what the format is said not to hold.
-
-What a format holds is written down here once more, job by job: `held_by_*` are the problems that must come
-back, and what they lack is what must have been said, with the number of jobs.
-"""
+"""Laws of files: formats of simulators, tables of any order, networks."""
 
 from __future__ import annotations
 
+import csv
+import itertools
 import math
+import string
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from format_draws import random_schedule, random_workload_of
+from hypothesis import assume, given, strategies as st
+from network_texts import nodes_of, switches_of
+from strategies import (
+    box_problems,
+    evolution_problems,
+    partition_problems,
+    partitions,
+    workload_problems,
+    workload_schedules,
+)
 from tiers import draws
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.instances import (
+    compress_hostlist,
+    digest,
+    expand_hostlist,
     log_problem,
+    problem_columns,
+    problem_from_columns,
     read_batsim,
     read_elastisim,
+    read_network,
+    read_problem,
     read_solution,
     read_swf_log,
     recorded_schedule,
+    solution_columns,
+    solution_from_columns,
     write_batsim,
     write_elastisim,
+    write_problem,
+    write_solution,
 )
 from allocsolve.instances.formats.simulators.conversion import CONVERSIONS, read_workload, write_workload
 from allocsolve.instances.formats.simulators.swf import swf_with_unheld
-from allocsolve.model import Job, Stall, WorkloadProblem, WorkloadSchedule
+from allocsolve.model import (
+    EvolutionProblem,
+    EvolutionSchedule,
+    Job,
+    SpeedupTable,
+    Stall,
+    WorkloadProblem,
+    WorkloadSchedule,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+
+    from hypothesis.strategies import DataObject, SearchStrategy
+
+    from allocsolve.instances import NetworkFile
+    from allocsolve.model import Answer, PartitionProblem, Problem
 
 
 @pytest.fixture(scope="module")
@@ -236,3 +271,297 @@ def test_own_files_and_back(folder: Path, name: str) -> None:
 def replace_name(problem: object, name: str) -> WorkloadProblem:
     assert isinstance(problem, WorkloadProblem)
     return WorkloadProblem(problem.num_nodes, problem.jobs, name, problem.meta)
+
+
+# --- Network file -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("networks") / "network"
+
+
+def _read(place: Path, text: str) -> NetworkFile:
+    place.write_text(text)
+    return read_network(place)
+
+
+def _told(network: NetworkFile) -> tuple[object, ...]:
+    return switches_of(network), nodes_of(network), network.block_sizes, network.notes
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> list[tuple[str, list[str], list[str]]]:
+    """Switches, each with its nodes or its children; some leaf switches have none of both."""
+    count = draw(st.integers(1, 8))
+    parent = [draw(st.integers(-1, number - 1)) for number in range(count)]
+    children = [[f"s{child}" for child in range(count) if parent[child] == number] for number in range(count)]
+    switches, nodes = [], 0
+    for number in range(count):
+        own = 0 if children[number] else draw(st.integers(0, 3))
+        switches.append((f"s{number}", [f"n{nodes + node}" for node in range(own)], children[number]))
+        nodes += own
+    if not nodes:
+        last = max(number for number in range(count) if not children[number])
+        switches[last] = (f"s{last}", ["n0"], [])
+    return draw(st.permutations(switches))
+
+
+@given(switches=trees())
+def test_trees_as_printed_are_trees_as_configured(
+    place: Path, switches: list[tuple[str, list[str], list[str]]]
+) -> None:
+    """With the nodes of all switches below each, in the order of the file; HyperNodes are the same tree."""
+    of = {name: (nodes, children) for name, nodes, children in switches}
+
+    def below(name: str) -> list[str]:
+        nodes, children = of[name]
+        beneath = [*nodes, *(node for child in children for node in below(child))]
+        return sorted(beneath, key=lambda node: int(node[1:]))
+
+    configured, printed, hypernodes = "", "", []
+    for name, nodes, children in switches:
+        beneath = f" Switches={','.join(children)}" if children else ""
+        own = f" Nodes={compress_hostlist(nodes)}" if nodes else ""
+        all_of_them = f" Nodes={compress_hostlist(below(name))}" if below(name) else ""
+        configured += f"SwitchName={name}{own}{beneath}\n"
+        printed += f"SwitchName={name} Level={int(bool(children))} LinkSpeed=1{all_of_them}{beneath}\n"
+        members = [("Node", node) for node in nodes] + [("HyperNode", child) for child in children]
+        listed = ", ".join(
+            f"{{type: {kind}, selector: {{exactMatch: {{name: {member}}}}}}}" for kind, member in members
+        )
+        hypernodes.append(f"kind: HyperNode\nmetadata: {{name: {name}}}\nspec: {{members: [{listed}]}}\n")
+    expected = _told(_read(place, configured))
+    assert _told(_read(place, printed)) == expected
+    assert _told(_read(place, "---\n".join(hypernodes))) == expected
+
+
+@given(
+    counts=st.lists(st.one_of(st.none(), st.integers(0, 2)), min_size=1, max_size=6),
+    base=st.integers(1, 3),
+    levels=st.sets(st.integers(1, 3)),
+)
+def test_blocks_without_nodes_keep_their_place(
+    place: Path, counts: list[int | None], base: int, levels: set[int]
+) -> None:
+    """None is a block without nodes, a number how many more than the base size a block has."""
+    if counts.count(None) == len(counts):
+        counts = [*counts, 0]
+    blocks, nodes = [], 0
+    for count in counts:
+        held = 0 if count is None else base + count
+        blocks.append(compress_hostlist(f"n{nodes + node}" for node in range(held)))
+        nodes += held
+    sizes = [base << level for level in (0, *sorted(levels))]
+    configured, printed, listed = "", "", ""
+    for number, names in enumerate(blocks):
+        own = f" Nodes={names}" if names else ""
+        configured += f"BlockName=b{number}{own}\n"
+        printed += f"BlockName=b{number} BlockIndex={number}{own} BlockSize={base}\n"
+        listed += f"    - {{block: b{number}{f', nodes: {names!r}' if names else ''}}}\n"
+    printed += "".join(f"AggregatedBlock=b0 BlockIndex={9 + size} BlockSize={size}\n" for size in sizes[1:])
+    network = _read(place, f"{configured}BlockSizes={','.join(map(str, sizes))}\n")
+    assert network.switches == ("(cluster)", *(f"b{number}" for number in range(len(blocks))))
+    assert network.block_sizes == tuple(sizes)
+    assert _told(_read(place, printed)) == _told(network)
+    as_yaml = f"- topology: t\n  block:\n    block_sizes: {sizes}\n    blocks:\n{listed}"
+    assert _told(_read(place, as_yaml)) == _told(network)
+
+
+NAMES = st.lists(st.text(string.digits + "abn-.é٣\"'#=", min_size=1, max_size=24), max_size=30)
+#: A range with its width, or a number; what it stands for, by the definition.
+RANGES = st.tuples(st.integers(0, 120), st.integers(0, 12), st.integers(0, 4)).map(
+    lambda drawn: (
+        f"{drawn[0]:0{drawn[2]}}-{drawn[0] + drawn[1]}",
+        [f"{number:0{max(drawn[2], 1)}}" for number in range(drawn[0], drawn[0] + drawn[1] + 1)],
+    )
+)
+TEXTS = st.text("abn-", max_size=3).map(lambda text: (text, [text]))
+
+
+def _bracket(ranges: list[tuple[str, list[str]]]) -> tuple[str, list[str]]:
+    return f"[{','.join(text for text, _ in ranges)}]", [name for _, names in ranges for name in names]
+
+
+BRACKETS = st.lists(RANGES, min_size=1, max_size=3).map(_bracket)
+
+
+@given(NAMES)
+def test_what_is_compressed_expands_to_the_same_names(names: list[str]) -> None:
+    text = compress_hostlist(names)
+    assert expand_hostlist(text) == names
+    assert len(text) <= len(",".join(names)) + 2 * text.count("[")
+
+
+@given(
+    st.lists(st.lists(TEXTS | BRACKETS, min_size=1, max_size=3), max_size=3),
+    st.sampled_from([",", " ", "\n", ", "]),
+)
+def test_brackets_multiply_the_last_one_fastest(
+    words: list[list[tuple[str, list[str]]]], between: str
+) -> None:
+    text = between.join("".join(part for part, _ in word) for word in words)
+    expected = ["".join(name) for word in words for name in itertools.product(*(names for _, names in word))]
+    assert expand_hostlist(text) == [name for name in expected if name]
+    assert compress_hostlist(expand_hostlist(compress_hostlist(expand_hostlist(text)))) == (
+        compress_hostlist(expand_hostlist(text))
+    )
+
+
+@given(st.integers(0, 10**6), st.integers(1, 300), st.sampled_from(["", "-ib"]))
+def test_a_row_of_numbers_is_one_word(first: int, count: int, suffix: str) -> None:
+    width = len(str(first + count))
+    names = [f"n{number:0{width}}{suffix}" for number in range(first, first + count)]
+    assert "," not in compress_hostlist(names)
+    assert len(compress_hostlist(names)) <= 1 + 2 * width + 3 + len(suffix)
+
+
+# --- Table --------------------------------------------------------------------------------------------
+
+#: Names that a careless reader or writer of CSV would change.
+ODD_NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=5) | st.sampled_from(
+    ["7", "007", "1e5", "NA", "true", " a ", '"', ",", "\r", "\n", "\r\n", "\ufeff", "-", "=1+1"]
+)
+
+
+@st.composite
+def named_problems(draw: st.DrawFn) -> EvolutionProblem:
+    problem = draw(evolution_problems().filter(lambda drawn: drawn.applications))
+    count = len(problem.applications)
+    names = draw(st.lists(ODD_NAMES, min_size=count, max_size=count, unique=True))
+    parts = problem.num_nodes, problem.applications, problem.releases, problem.expand_limit, "", tuple(names)
+    return EvolutionProblem(*parts)
+
+
+@st.composite
+def named_workloads(draw: st.DrawFn) -> WorkloadProblem:
+    """Workloads without tables of speedups, which tables of jobs cannot hold."""
+    problem = draw(workload_problems(min_jobs=1, moldable=draw(st.booleans())))
+    rows = [row for row in problem.jobs if not isinstance(row.speedup, SpeedupTable)]
+    names = draw(st.lists(ODD_NAMES, min_size=len(rows), max_size=len(rows), unique=True))
+    assume(rows and "" not in names)  # no name is the default one
+    jobs = [replace(row, name=name) for row, name in zip(rows, names, strict=True)]
+    return WorkloadProblem(problem.num_nodes, jobs)
+
+
+PROBLEMS: SearchStrategy[Problem] = st.one_of(
+    named_problems(), partition_problems(), box_problems(), named_workloads()
+)
+
+
+def same_columns(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return list(one) == list(other) and all(
+        # NaN stands for a limit that is not given.
+        bool(((one[name] == other[name]) | ((one[name] != one[name]) & (other[name] != other[name]))).all())
+        and len(one[name]) == len(one[next(iter(one))])
+        for name in one
+    )
+
+
+@given(PROBLEMS)
+def test_columns_are_read_back(problem: Problem) -> None:
+    columns = problem_columns(problem)
+    again = problem_from_columns(columns)
+    assert digest(again) == digest(problem)
+    assert same_columns(problem_columns(again), columns)
+
+
+@given(PROBLEMS)
+def test_files_are_read_back(problem: Problem) -> None:
+    with TemporaryDirectory() as folder:
+        path, other = Path(folder, "problem.csv"), Path(folder, "again.CSV")
+        write_problem(problem, path)
+        write_problem(read_problem(path), other)
+        assert digest(read_problem(path)) == digest(problem)
+        assert other.read_bytes() == path.read_bytes()
+
+
+@given(PROBLEMS, st.randoms())
+def test_the_order_of_rows_and_columns_matters_to_the_order_of_applications_only(
+    problem: Problem, random: Any
+) -> None:
+    columns = problem_columns(problem)
+    rows = list(range(len(next(iter(columns.values())))))
+    random.shuffle(rows)
+    names = list(columns)
+    random.shuffle(names)
+    again = problem_from_columns({name: columns[name][rows] for name in names})
+    if isinstance(problem, EvolutionProblem):
+        assert isinstance(again, EvolutionProblem)
+        assert _by_name(again) == _by_name(problem)
+    elif isinstance(problem, WorkloadProblem):
+        assert isinstance(again, WorkloadProblem)
+        assert {job.name: job for job in again.jobs} == {job.name: job for job in problem.jobs}
+    else:
+        assert digest(again) == digest(problem)
+
+
+def _by_name(problem: EvolutionProblem) -> dict[str, object]:
+    return dict(
+        zip(problem.application_names, zip(problem.releases, problem.applications, strict=True), strict=True)
+    )
+
+
+def some_schedule(problem: EvolutionProblem) -> EvolutionSchedule:
+    """Return one of which only the shape is right: a table says what is, not what should be."""
+    packed = problem.packed
+    starts = packed.releases + 5 * np.arange(len(packed.releases))
+    return EvolutionSchedule(starts, packed.offsets, packed.durations + 1, packed.nodes)
+
+
+def assert_read_back(problem: Problem, answer: Answer) -> None:
+    """An answer comes back from columns, from a table and from JSON."""
+    assert solution_from_columns(solution_columns(problem, answer), problem) == answer
+    with TemporaryDirectory() as folder:
+        for name in ("answer.csv", "answer.json"):
+            write_solution(Path(folder, name), problem, answer, {})
+            assert read_solution(Path(folder, name), problem) == answer
+
+
+@given(evolution_problems())
+def test_schedules_are_read_back(problem: EvolutionProblem) -> None:
+    assert_read_back(problem, some_schedule(problem))
+
+
+@given(named_problems())
+def test_a_schedule_has_a_row_for_each_step_one_after_another(problem: EvolutionProblem) -> None:
+    schedule = some_schedule(problem)
+    columns = solution_columns(problem, schedule)
+    for app, name in enumerate(problem.application_names):
+        # One by one: numpy takes zeros off the end of a text that it compares with an array.
+        rows = np.flatnonzero([other == name for other in columns["application"].tolist()])
+        assert columns["start"][rows[0]] == schedule.starts[app]
+        assert columns["nodes"][rows].tolist() == list(problem.applications[app].nodes)
+        ends = columns["start"][rows] + columns["duration"][rows]
+        assert all(end == columns["start"][row] for end, (_, row) in zip(ends, pairwise(rows), strict=False))
+        assert ends[-1] == schedule.completions[app]
+
+
+@given(partition_problems(), st.data())
+def test_partitions_are_read_back(problem: PartitionProblem, data: DataObject) -> None:
+    partition = data.draw(partitions(problem))
+    assert_read_back(problem, partition)
+    assert solution_from_columns({"node": partition.nodes}, problem) == partition
+
+
+@given(named_workloads(), st.data())
+def test_schedules_of_workloads_are_read_back(problem: WorkloadProblem, data: DataObject) -> None:
+    assert_read_back(problem, data.draw(workload_schedules(problem)))
+
+
+@given(named_problems())
+def test_a_table_that_others_write_is_the_same_table(problem: EvolutionProblem) -> None:
+    """As R and spreadsheets write it: marks, quotes everywhere, whole numbers as 1e+05, steps from 1 on."""
+    columns = problem_columns(problem)
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "others.csv")
+        with path.open("w", encoding="utf-8-sig", newline="") as file:
+            writer = csv.writer(file, quoting=csv.QUOTE_ALL)
+            writer.writerow(columns)
+            for row in range(len(columns["step"])):
+                cells = {name: column[row] for name, column in columns.items()}
+                cells |= {"step": cells["step"] + 1, "duration": f"{float(cells['duration']):.15e}"}
+                if np.isinf(cells["expand_limit"]):
+                    cells["expand_limit"] = ""
+                writer.writerow(cells.values())
+        assert digest(read_problem(path)) == digest(problem)

@@ -14,30 +14,39 @@ import pytest
 from cli_tools import refused, run
 from hypothesis import given, settings
 from naive_places import nodes_of, schedule_of, serial, shape_of
-from place_strategies import place_problems
+from place_strategies import place_problems, place_problems_with_windows
 from tiers import examples
 
-from allocsolve.errors import UnsupportedProblem
 from allocsolve.exact import Prices
 from allocsolve.heuristics import Easy, FirstFit
 from allocsolve.instances import write_problem
+from allocsolve.instances.formats.simulators.foreign import occupied_changes, perfetto_events
 from allocsolve.judge import certified_bound, violations, workload_metrics, workload_value
-from allocsolve.model import WORKLOAD_OBJECTIVES, Budget, Job, Jobs, NodeType, Status, WorkloadProblem, terms
+from allocsolve.model import (
+    WORKLOAD_OBJECTIVES,
+    Budget,
+    ClosedWindow,
+    Job,
+    Jobs,
+    NodeType,
+    Status,
+    WorkloadProblem,
+    terms,
+)
 from allocsolve.pictures._workload_places import (
-    occupied_changes,
     place_intervals,
     place_totals,
     place_use_changes,
 )
-from allocsolve.simulation.engine import run_policy
+from allocsolve.pictures.workload import WORKLOAD_VIEW
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from cli_tools import Capture
 
-    from allocsolve.heuristics.workload.places import NodeChoice
     from allocsolve.model import WorkloadTerm
+    from allocsolve.simulation.node_choice import NodeChoice
 
 TYPES = (NodeType("gpu", 2, {"cpus": 8, "gpus": 4}, weight=1), NodeType("std", 2, {"cpus": 8}))
 JOBS = [
@@ -114,9 +123,32 @@ def test_what_is_in_use_is_what_jobs_hold(problem: WorkloadProblem) -> None:
             assert changes[times <= now].sum() == held
 
 
+def test_viewers_and_figures_count_nodes_with_somebody() -> None:
+    """Two jobs share a node while another one is closed."""
+    jobs = [Job(0, 1, 10, chunks=1, each={"cpus": 2}, name=name) for name in "ab"]
+    jobs.append(Job(0, 1, 5, chunks=2, each={"cpus": 3}, name="c"))
+    closed = [ClosedWindow(5, 20, node_ids=(1,))]
+    problem = WorkloadProblem(None, jobs, closed=closed, node_types=[NodeType("n", 3, {"cpus": 4})])
+    schedule = schedule_of(problem, [0, 0, 0], [{0: 1}, {0: 1}, {1: 1, 2: 1}])
+    assert violations(problem, schedule) == ()
+    events = perfetto_events(problem, schedule)["traceEvents"]
+    free = {one["ts"]: one["args"]["free nodes"] for one in events if one["name"] == "free nodes"}
+    assert free == {0: 0, 5_000_000: 1, 10_000_000: 2, 20_000_000: 3}
+    where = {one["name"]: one["args"]["on_nodes"] for one in events if one["ph"] == "X"}
+    assert where == {"a": "0", "b": "0", "c": "1-2"}
+    timeline = WORKLOAD_VIEW.timeline
+    assert timeline is not None
+    shown = timeline(problem, schedule)
+    assert shown.closed == ((5, 20, 1),)
+    assert shown.in_use is not None
+    times, changes = shown.in_use
+    assert [changes[times <= now].sum() for now in (0, 5, 10)] == [3, 1, 0]
+    assert [(name, number) for name, number, _, _ in shown.resources] == [("cpus", 12)]
+
+
 @pytest.mark.parametrize("term", WORKLOAD_OBJECTIVES)
 @settings(max_examples=examples(40), deadline=None)
-@given(problem=place_problems(min_jobs=1))
+@given(problem=place_problems_with_windows())
 def test_hindsight_is_no_worse_than_policies_and_no_better_than_its_bound(
     term: WorkloadTerm, problem: WorkloadProblem
 ) -> None:
@@ -151,12 +183,6 @@ def test_commands_take_a_file_from_bounds_to_pictures(
     run(capsys, "check", "w.json", "a.json", "--plot", "a.svg")
     assert (tmp_path / "a.svg").read_text().count("gpus of 8") == 1
     assert "nodes as places" in refused(capsys, "check", "w.json", "a.json", "--claims", "easy")
-
-
-def test_who_is_called_with_views_knows_no_places() -> None:
-    problem = WorkloadProblem(None, JOBS, node_types=TYPES)
-    with pytest.raises(UnsupportedProblem, match="nodes as places, which are not taken into account"):
-        run_policy(problem, Easy().decide)
 
 
 #: Per cent of all GPUs that are allocated, of which devices may be left over: Weng et al., USENIX ATC 2023.

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from naive_places import first_fit, is_feasible, room, schedule_of, serial
-from place_strategies import place_problems
+from place_strategies import place_problems, place_problems_with_windows
 
 from allocsolve.bounds.workload import machine_prices, workload_bound
 from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
+from allocsolve.heuristics import FirstFit
 from allocsolve.instances import (
     digest,
     parse_problem,
@@ -82,11 +83,12 @@ def test_arrays_say_what_fits(problem: WorkloadProblem) -> None:
             here.append((job, found))
 
 
-@given(place_problems(min_jobs=1))
+@given(place_problems_with_windows())
 def test_files_give_back_problems_and_answers(problem: WorkloadProblem) -> None:
     again = parse_problem(problem_document(problem), "a file")
     assert again == problem
     assert digest(again) == digest(problem)
+    problem = replace(problem, closed=())  # windows have no place in tables
     assert digest(problem_from_columns(problem_columns(problem))) == digest(problem)
     assert Jobs.of(list(problem.jobs)) == problem.jobs
     schedule = schedule_of(problem, *serial(problem))
@@ -97,9 +99,11 @@ def test_files_give_back_problems_and_answers(problem: WorkloadProblem) -> None:
     assert solution_document(problem, solution_from_columns(columns, problem), {}) == document
 
 
-@given(place_problems(min_jobs=1), st.randoms(use_true_random=False))
+@given(place_problems_with_windows(), st.randoms(use_true_random=False))
 def test_the_judge_says_of_any_placement_what_its_twin_says(problem: WorkloadProblem, rng: Random) -> None:
-    starts, placements = serial(problem)
+    starts, placements = serial(replace(problem, closed=()))
+    later = max((window.end for window in problem.closed), default=0)  # all nodes are open then
+    starts = [start + later for start in starts]
     assert is_feasible(problem, starts, placements)
     schedule = schedule_of(problem, starts, placements)
     assert violations(problem, schedule) == ()
@@ -170,10 +174,12 @@ def test_a_hundred_wrong_placements_are_refused() -> None:
         assert "\n" not in fault
 
 
-@given(place_problems(min_jobs=1))
+@given(place_problems_with_windows())
 def test_schedules_on_places_keep_the_counts(problem: WorkloadProblem) -> None:
     """So bounds by counts, cheap ones and those by prices, are none above any schedule on places."""
-    schedule = schedule_of(problem, *serial(problem))
+    problem = problem.cut_at_limits()
+    schedule = FirstFit(choice="best-fit").simulated(problem).schedule
+    assert violations(problem, schedule) == ()
     counts = problem.on_counts()
     assert not counts.node_types
     same = WorkloadSchedule.of(counts, schedule.starts)
@@ -217,7 +223,7 @@ def test_whole_nodes_are_a_plain_problem(rows: list[tuple[int, int, int]]) -> No
 
 def test_who_counts_nodes_refuses_places_in_a_line() -> None:
     problem = WorkloadProblem(None, [Job(0, 1, 6, chunks=3, each={"cpus": 4}), Job(0, 2, 5)], node_types=FOUR)
-    known = {"fcfs", "first-fit", "easy", "slurm-backfill", "prices", "date-branching"}
+    known = {"fcfs", "first-fit", "easy", "slurm-backfill", "prices", "date-branching", "cpsat"}
     for name in {*solver_names(WORKLOAD)} - known:
         with pytest.raises(UnsupportedProblem, match=r"^[^\n]*places[^\n]*$"):
             make_solver(name, problem)(problem, Budget(iterations=1))
@@ -251,7 +257,12 @@ def test_machines_that_contradict_themselves_are_refused() -> None:
     plain = WorkloadProblem(4, [Job(0, 1, 1)])
     wrong: dict[str, dict[str, Any]] = {
         "num_nodes 5, but node_types have 4 nodes": {"num_nodes": 5, "node_types": FOUR},
-        "windows are not modelled": {"node_types": FOUR, "closed": [ClosedWindow(0, 5, {"nodes": 1})]},
+        "a window closes node_ids, or all": {
+            "node_types": FOUR,
+            "closed": [ClosedWindow(0, 5, {"nodes": 1})],
+        },
+        "has node_ids, but there are no node_types": {"closed": [ClosedWindow(0, 5, node_ids=(1,))]},
+        "closes node 4, none of 0..3": {"node_types": FOUR, "closed": [ClosedWindow(0, 5, node_ids=(4,))]},
         "node type 'std' stands twice": {"node_types": (FOUR[0], FOUR[0])},
         "the name 'cpus' of a resource is taken": {"node_types": FOUR, "resources": {"cpus": 1}},
         "has chunks or types, but there are no node_types": {"jobs": [Job(0, 1, 1, chunks=2)]},

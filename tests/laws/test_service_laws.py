@@ -18,7 +18,7 @@ from tiers import draws, examples
 
 from allocsolve import solve
 from allocsolve.bounds.workload import shortest_run_times, time_prices
-from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem, UnsupportedProblem
+from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.families import quick_answers
 from allocsolve.heuristics import EvolvingAnnealing, ListScheduling
 from allocsolve.heuristics.workload.service import Server, ServiceAnnealer, ServiceList
@@ -351,43 +351,6 @@ def test_broken_seconds_are_no_evolution_schedule() -> None:
     schedule = WorkloadSchedule.of(problem, [0.5])
     with pytest.raises(InvalidAnswer, match=r"job 0: 0\.5 s is no whole second"):
         evolution_schedule_of_workload(schedule)
-
-
-JOB: dict[str, Any] = {"submit": 0, "nodes": 2, "runtime": 90, "max_nodes": 8}
-FAULTY: dict[str, tuple[dict[str, Any], str]] = {
-    "two ways": (
-        {"requests": [], "profile": []},
-        "jobs[0]: has requests and profile: a job evolves in one way",
-    ),
-    "no pair": ({"profile": [7]}, "jobs[0].profile[0]: must be a list, not 7"),
-    "no steps": ({"profile": []}, "jobs[0].profile: a profile without steps has no work"),
-    "runtime": ({"profile": [[60, 2], [31, 8]]}, "job 'j0': runtime 90, but on its nodes it takes 91 s"),
-    "nodes": ({"profile": [[60, 3], [30, 8]]}, "job 'j0' has other nodes than the first step of its profile"),
-    "limit": ({"phases": [[9, 1]], "expand_limit": 2}, "jobs[0].expand_limit: belongs to profile"),
-    "rising": (
-        {"requests": [[0.2, 1], [0.5, 1]], "speedup": {"power": 1}},
-        "jobs[0].requests: request 1: remaining 0.5 does not fall, after 0.2",
-    ),
-    "no change": ({"requests": [[0.2, 0]], "speedup": {"power": 1}}, "a change of 0 nodes is none of"),
-    "no law": ({"requests": [[0.2, 1]]}, "job 'j0' has requests, but no speedup"),
-    "no work": ({"phases": [[0, None]]}, "jobs[0].phases[0][0]: work 0 is not above 0"),
-    "useful": ({"phases": [[5, 0]]}, "jobs[0].phases[0][1]: 0 is below 1"),
-    "holds": (
-        {"speedup": {"power": 1}, "kind": "malleable", "stall": {"holds": "some"}},
-        "jobs[0].stall.holds: 'some' is none of new, larger",
-    ),
-    "cost": ({"join": {"fixed": 1}}, "jobs[0].join: unknown field 'fixed'"),
-    "rigid cost": ({"max_nodes": 2, "join": {"grow": 1}}, "job 'j0' has costs of joining, but no phases"),
-    "overhead": ({"speedup": {"overhead": 1}}, "jobs[0].speedup.overhead: overhead 1 leaves no work"),
-}
-
-
-@pytest.mark.parametrize(("fields", "fault"), FAULTY.values(), ids=FAULTY)
-def test_a_faulty_job_is_refused_with_place_and_value(fields: dict[str, Any], fault: str) -> None:
-    document = {"format": "allocsolve/1", "kind": "workload", "num_nodes": 8, "jobs": [{**JOB, **fields}]}
-    with pytest.raises(FormatError) as caught:
-        parse_problem(document, "p.json")
-    assert fault in str(caught.value)
 
 
 #: After so many no sizes change any more: a job that changed in every call might stall for ever.

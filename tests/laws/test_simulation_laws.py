@@ -1,19 +1,28 @@
-"""The engine under policies that decide at random: capacity, events and all-or-nothing hold."""
+"""The engine under decisions at random, and the state that kernels make of a view."""
 
 from __future__ import annotations
 
-import random  # noqa: TC003 - hypothesis reads the annotations
+import random
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from naive_malleable import naive_malleable, pieces_of
+from naive_malleable import draw_malleable, naive_malleable, pieces_of
 from naive_workload_engine import draw_problem
+from numpy.testing import assert_array_equal
 
-from allocsolve.simulation import Engine, EngineRules, IllegalDecision, QueueView, Start, Wake
+from allocsolve.heuristics import MalleableMin
+from allocsolve.simulation import Engine, EngineRules, IllegalDecision, QueueView, Start, Wake, run_policy
+from allocsolve.simulation.kernels import renumbered
 
 if TYPE_CHECKING:
+    import random
+
     from naive_malleable import Cluster
+
+    from allocsolve.simulation import QueueView
+    from allocsolve.simulation.decisions import Decision
 
 
 def random_starts(view: QueueView, rng: random.Random) -> list[Start]:
@@ -60,3 +69,28 @@ def test_the_engine_equals_the_twin_under_random_decisions(rng: random.Random, c
     assert next(replay, None) is None
     schedule, jobs = engine.result(), range(len(problem.jobs))
     assert [schedule.pieces(job) for job in jobs] == [pieces_of(twin, job) for job in jobs]
+
+
+# --- View state ---------------------------------------------------------------------------------------
+
+
+@given(rng=st.randoms(use_true_random=False))
+def test_a_view_of_its_jobs_alone(rng: random.Random) -> None:
+    problem, policy = draw_malleable(rng), MalleableMin()
+
+    def compared(view: QueueView) -> tuple[Decision, ...]:
+        small, listed = renumbered(view)
+        assert set(listed.tolist()) == {*view.queue.tolist(), *view.running.tolist(), *view.promises.tolist()}
+        assert (np.diff(listed) > 0).all()
+        for name in ("queue", "running", "promises", "requests"):
+            assert_array_equal(listed[getattr(small, name)], getattr(view, name))
+        for name in ("now", "free", "pool", "held", "targets", "expected_ends", "promised_nodes"):
+            assert_array_equal(getattr(small, name), getattr(view, name))
+        for place, job in enumerate(listed.tolist()):
+            assert small.sizes(place) == view.sizes(job)
+            assert small.jobs.start[place] == view.jobs.start[job] or np.isnan(view.jobs.start[job])
+            for nodes in view.sizes(job):
+                assert small.estimate(place, nodes) == view.estimate(job, nodes)
+        return policy.decide(view)
+
+    run_policy(problem, compared)

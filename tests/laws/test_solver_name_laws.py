@@ -1,14 +1,21 @@
-"""Names of solvers with options: each gives its solver, each solver has one, and the rest is one line."""
+"""Names of solvers with options: each gives its solver, which does the same again; the rest is one line."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from distinct_solvers import distinct_solvers
 from hypothesis import assume, example, given, strategies as st
+from offenders import all_offenders
 
 from allocsolve.errors import AllocsolveError, InvalidOption, PluginError, UnknownName
 from allocsolve.families import AnyFamily, SolverRow, families, family_named
@@ -27,6 +34,8 @@ from allocsolve.registry.names import SolverName, name_of, parse_name, parse_val
 from allocsolve.registry.table import registered_names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from allocsolve.model.options import Option
 
 
@@ -252,3 +261,57 @@ def test_unknown_names(name: str) -> None:
     with pytest.raises(UnknownName) as caught:
         make_solver(name, EvolutionProblem)
     assert repr(name) in str(caught.value)
+
+
+# --- Same again ---------------------------------------------------------------------------------------
+
+TOOL = Path(__file__).resolve().parents[1] / "same_again.py"
+
+#: Time limits beside the iterations: none of them may be felt.
+SECONDS = ("inf", "600")
+
+#: Solvers with several stages, or threads.
+STAGED = {
+    "evolution and partition": ("evolution:lns", "evolution:cpsat", "partition:branch-and-bound"),
+    "evolution by clauses, reservation": (
+        "evolution:conflict-search",
+        "reservation:prices",
+        "reservation:cpsat",
+    ),
+    "workload": ("workload:prices", "workload:market", "workload:list-annealing", "workload:milp"),
+}
+
+
+def answers(process: int, workers: int, solvers: Sequence[str]) -> dict[str, list[str]]:
+    """What a process answers, which has a hash seed, an order and a time limit of its own."""
+    environment = {
+        **os.environ,
+        "PYTHONHASHSEED": str(process + 1),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    argv = [sys.executable, str(TOOL), str(process), SECONDS[process], str(workers), *solvers]
+    output = subprocess.run(argv, env=environment, check=True, stdout=subprocess.PIPE).stdout
+    found: dict[str, list[str]] = json.loads(output)
+    return found
+
+
+def check_same_again(workers: int, solvers: Sequence[str]) -> None:
+    """Compare two processes: answers, bounds, certificates and limits."""
+    first, second = (answers(process, workers, solvers) for process in range(len(SECONDS)))
+    assert {name.partition(" ")[0] for name in first} == {*solvers}
+    with all_offenders() as offender:
+        for name, claims in first.items():
+            with offender(name):
+                assert second[name] == claims
+
+
+@pytest.mark.parametrize("solvers", STAGED.values(), ids=STAGED)
+def test_ten_solvers_with_stages_and_threads(solvers: Sequence[str]) -> None:
+    check_same_again(2, solvers)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_every_solver(workers: int) -> None:
+    """All registered ones that differ in more than an order of nodes."""
+    every = [f"{family.kind}:{name}" for family in families() for name in distinct_solvers(family)]
+    check_same_again(workers, every)

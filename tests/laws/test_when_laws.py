@@ -432,7 +432,9 @@ def test_what_cannot_be_is_refused() -> None:
         "job 0 of a history has no nodes": {"nodes": np.array([0, 2])},
         "shapes": {"nodes": ones},
     }
-    good = {name: np.array([1, 2]) for name in ("submits", "starts", "ends", "nodes", "limits")}
+    good: dict[str, Any] = {
+        name: np.array([1, 2]) for name in ("submits", "starts", "ends", "nodes", "limits")
+    }
     for said, changed in past.items():
         with pytest.raises(InvalidProblem, match=said):
             JobHistory(4, **{**good, **changed})

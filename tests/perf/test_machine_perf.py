@@ -56,7 +56,7 @@ def test_easy_with_a_window(
     ("solver", "turnaround", "most_seconds"),
     [
         (Conservative(), 8543.3, 2),
-        (Conservative("replan"), 10_589.5, 20),
+        (Conservative("replan"), 10_589.5, 3),
         (Easy(reservations=2), 10_211.7, 2),
         (Easy(reservations=20), 9865.2, 3),
     ],
@@ -67,7 +67,8 @@ def test_plans_for_long_queues_with_a_window(
 ) -> None:
     """Thousands of jobs wait behind the window; a timetable that is one list took 9 s, and 57 s to replan.
 
-    On two quiet cores of an AMD EPYC the four take .8, 7.5, .5 and .8 s of CPU.
+    Until it planned no further than to who may start, `replan` took 7.5 s. On two cores of an AMD EPYC, busy
+    with other work, the four take .8, 1.7, .4 and .5 s of CPU.
     """
     problem = replace(knl, closed=(ClosedWindow(2 * _DAY, 2 * _DAY + 28_800),))
     solver(replace(problem, jobs=knl.jobs[:10]), Budget())  # compiled

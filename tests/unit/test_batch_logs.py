@@ -427,76 +427,19 @@ def test_jobs_that_never_ran(tmp_path: Path) -> None:
 
 # --- Which format it is --------------------------------------------------------------------------------
 
-FIXED = (
-    """\
-       JobID    JobName              Submit   NNodes
------------- ---------- ------------------- --------
-           1         md 2024-03-04T08:00:00        2
-""",
-    "USER      JOB       NODES     TIME\nann       1         2         3\n",
-)
-QACCT = f"{'=' * 62}\nqname        long.q\nhostname     n0006\n"
-BACCT = "\nAccounting information about jobs that are:\n  - submitted by all users.\n"
-
-
-#: Lists of jobs of systems that print them in forms of their own, by what they are called.
-OTHER_SYSTEMS = {
-    "jobs of Flux": (
-        "       JOBID USER     NAME       ST NTASKS NNODES     TIME INFO\n   7 ann md  R  4  2 2.8s n1\n",
-        "       JOBID QUEUE    USER     NAME       ST NTASKS NNODES     TIME INFO\n",
-        '{"jobs": [{"id": 7, "userid": 5, "t_submit": 1709539200.5, "t_run": 1709539201.0}]}',
-        '{"t_depend": 1709539200.5, "id": 7}\n',
-    ),
-    "objects of Kubernetes": (
-        '{\n    "apiVersion": "v1",\n    "items": [{"kind": "Pod"}]}',
-        "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: md\n",
-        "items:\n- a: 1\napiVersion: v1\n",
-        "NAME   READY   STATUS    RESTARTS   AGE\nmd-0   1/1     Running   0          5m\n",
-        "NAMESPACE     NAME   STATUS     COMPLETIONS   DURATION   AGE\nx   md   Complete   1/1   5s   9s\n",
-    ),
-    "jobs of HTCondor": (
-        " ID     OWNER          SUBMITTED   RUN_TIME     ST COMPLETED   CMD\n  12.0   ann   3/4  08:00\n",
-        "\n\n-- Schedd: head.org : <10.0.0.1:9618> @ 03/04/24\nOWNER BATCH_NAME SUBMITTED DONE RUN IDLE\n",
-        "-- Schedd: head.org : <10.0.0.1:9618>\n ID      OWNER            SUBMITTED     RUN_TIME ST PRI\n",
-        'Arguments = "5"\nClusterId = 12\nProcId = 0\n',
-        '[\n{\n  "GlobalJobId": "head#12.0#1709539200",\n  "QDate": 1709539200\n}\n]\n',
-        "000 (012.000.000) 2024-03-04 08:00:00 Job submitted from host: <10.0.0.1:9618>\n...\n",
-    ),
-}
-
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        *(
-            (text, f"looks like {name}: make a table of it with the columns JobID|User|Submit|Start|End and")
-            for name, texts in OTHER_SYSTEMS.items()
-            for text in texts
-        ),
-        *((fixed, "looks like an export in columns of fixed width") for fixed in FIXED),
-        (QACCT, "looks like what SGE's qacct prints: give the file accounting itself"),
-        (BACCT, "looks like what LSF's bacct prints: give the file lsb.acct itself"),
-        ("<?xml version='1.0'?>\n<jobs/>\n", "looks like XML or HTML"),
-        ('{"format": "allocsolve/1", "kind": "workload", "jobs": []}', "num_nodes: missing"),  # a problem
-        ('{"nb_res": 4, "jobs": []}', "looks like a workload of Batsim, which is no log: allocsolve convert"),
         ("PK\x03\x04\x14", "looks like a zip archive or a workbook"),
-        ("BZh91AY&SY", "looks like an archive that is not gzip"),
         ("PAR1\x15\x04", "looks like a Parquet file: say --format pm100, fdata or hpcopt"),
-        ("a,b\n1,2\n", "begins with 'a,b', like no log that is read (swf, sacct, pbs"),
-        ("", "is empty, like no log that is read"),
     ],
 )
-def test_what_is_no_log_is_told_what_it_looks_like(
+def test_binary_files_are_told_what_they_look_like(
     content: str, said: str, tmp_path: Path, capsys: Capture
 ) -> None:
     path = saved(tmp_path, content, "log.txt")
     assert f"{path}: {said}" in refused(capsys, "whatif", path, "--nodes", 4)
-    if "looks like" in said and "PAR1" not in content:
-        for name in ("sacct", "sge", "swf", "philly"):
-            told = refused(
-                capsys, "import", "--format", name, path, "--nodes", 4, "--out", tmp_path / "w.json"
-            )
-            assert f"{path}: looks like" in told
 
 
 def test_a_log_of_another_format_is_named(tmp_path: Path) -> None:

@@ -259,6 +259,7 @@ def test_a_policy_of_ones_own_runs_to_the_end_of_a_log(
         (row,) = run(tasks, executor=executor, policy_seconds=limit)
     assert error in row.error
     assert (row.value is None) == bool(row.error) == bool(error)
+    assert not row.overran
 
 
 def test_what_searches_is_known_by_name() -> None:

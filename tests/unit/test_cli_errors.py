@@ -1,244 +1,33 @@
-"""Bad input: exit status 2, one line on stderr that names place and value, nothing on stdout."""
+"""The command line: faults of input, files that are there, the terminal, schemas."""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+import tomllib
+import unicodedata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_tools import Capture, refused, run
-from offenders import all_offenders
+from cli_tools import Capture, refused, run, run_json
+from hypothesis import given, strategies as st
+from jsonschema import Draft202012Validator
+from sample_records import PROBLEM, RECORD
 
+from allocsolve.bench import RecordStore
 from allocsolve.cli import main
-from allocsolve.instances import klein2011, log_problem, read_swf_log, write_problem, write_solution
-from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedule, Mesh, PartitionProblem
+from allocsolve.cli.files import check_outputs
+from allocsolve.cli.output import LENGTH, remark, say, shortened, show_fields, show_lines, show_table
+from allocsolve.cli.schema import schema_text, schemas
+from allocsolve.errors import FormatError
+from allocsolve.instances import PACKAGED, klein2011, write_problem
+from allocsolve.pictures.chart import visible
 
-GOOD: dict[str, Any] = {
-    "format": "allocsolve/1",
-    "kind": "evolution",
-    "num_nodes": 10,
-    "expand_limit": 2,
-    "applications": [{"steps": [[5, 1]]}, {"steps": [[5, 2], [7, 3]]}],
-}
-MACHINE = "; MaxNodes: 4\n"
-JOB = "1 0 0 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n"
-#: What there is where a command is given, beside a partition problem, and a workload: what `log.swf` has.
-FILES: dict[str, str] = {
-    "good.json": json.dumps(GOOD),
-    "none.json": json.dumps(GOOD | {"num_nodes": 0}),
-    "wide.json": json.dumps(GOOD | {"applications": [{"steps": [[5, 11]]}]}),
-    "twice.json": json.dumps(GOOD | {"applications": [{"steps": [[5, 1]], "name": "two\nlines"}] * 2}),
-    "broken.json": '{"format": "allocsolve/1",\n "kind": }',
-    "empty.json": "",
-    "deep.json": "[" * 100_000,
-    "nan.json": '{"num_nodes": NaN}',
-    "log.swf": MACHINE + JOB,
-    "bare.swf": JOB,
-    "records/records.sqlite": "{}\n",
-    "full/scores.csv/some": "",
-    "nothing/log.swf": "",
-}
-#: Faults of problems.
-FAULTY = {
-    "none.json": ("num_nodes", "0 is below 1"),
-    "wide.json": ("applications[0].steps[0][1]", "11 is above num_nodes 10"),
-    "twice.json": ("applications[1].name",),
-    "broken.json": ("line 2, column 10",),
-    "empty.json": ("is empty",),
-    "deep.json": ("nested",),
-    "nan.json": ("num_nodes: nan is not a finite number",),
-    "gone.json": ("No such file or directory",),
-}
-#: Commands on a problem.
-ON_PROBLEMS = (
-    *("solve {} --solver noX", "check {} answer.json", "score {} --solvers noX --seconds 1"),
-    *("check {} answer.json --claims easy", "convert {} written.swf", "evaluate easy --log {}"),
-)
-LOG = "log.swf: is a log (swf), not a solution: allocsolve import --recorded makes one of it"
-
-SOLVE = "solve x.json --solver noX"
-SQUARE = "solve square.json --solver"
-SCORE = "score tiny --solvers"
-TABLES = "reproduce klein2011 --count 3"
-DRAW = "--count 2 --seed 1 --out new"
-KLEIN = f"generate klein2011 {DRAW}"
-OCCUPANCY, CHURN = (f"generate {name} {DRAW} --busy .25 --size 4" for name in ("occupancy", "churn"))
-MESH, TITAN = f"{OCCUPANCY} --machine 4x3", f"{OCCUPANCY} --machine titan"
-GROWTH = f"{CHURN} --machine 4x3 --allocator growth"
-WORST = "generate median-worst-case --out new"
-
-SCORED = "score good.json --solvers noX --baseline noX --seconds 1 --out"
-MADE = "generate klein2011 --count 1 --seed 1 --out"
-
-#: A command line, and what is said.
-BAD: list[tuple[str, ...]] = [
-    ("sovle", "sovle", "solve"),
-    ("solve x.json", "--solver"),
-    (f"{SOLVE} --fast", "--fast"),
-    ("solve x.json --solver cpsta", "--solver", "'cpsta'", "did you mean", "cpsat"),
-    (f"{SOLVE} --objective makspan", "--objective", "'makspan'", "makespan"),
-    (f"{SOLVE} --objective waste,waste", "--objective", "waste twice"),
-    (f"{SOLVE} --expand-limit 0.5", "--expand-limit: 0.5 is below 1"),
-    (f"{SOLVE} --expand-limit two", "--expand-limit", "'two'"),
-    ("solve . --solver noX", ".: "),
-    ("check x.json y.json --expand-limit nan", "--expand-limit", "'nan' is not a number"),
-    ("check x.json y.json --expand_limit 2", "'--expand_limit'; did you mean --expand-limit"),
-    (f"{SOLVE} --seconds 0", "--seconds", "0 is not"),
-    (f"{SOLVE} --workers 0", "--workers", "'0' is below 1"),
-    (f"{SOLVE} --seed {2**31}", "--seed", f"is above {2**31 - 1}"),
-    (f"{SOLVE} --plot x.png", "--plot", "'x.png'", "SVG", "ends in .svg"),
-    ("check x.json y.json --claims easy --plot x.png", "--plot", "'x.png'"),
-    ("solve x.json --solver mine.py", "--solver", "'mine.py'", "named as mine:NAME"),
-    (
-        "solve x.json --solver noX(colour=1)",
-        "unknown option 'colour'; known: expand_limit, compacting, order\n",
-    ),
-    ("whatif x.swf --malleable 20,120", "--malleable", "120 is not in 0..100 per cent"),
-    ("whatif x.swf --out .", ".: cannot be written: is a directory"),
-    (f"{SQUARE} grwth", "'grwth'", "growth"),
-    (f"{SQUARE} noX", "unknown partition solver 'noX'"),
-    (f"{SQUARE} growth --objective makespan", "unknown objective 'makespan'; known: pairwise"),
-    (f"{SQUARE} growth --objective pairwize", "'pairwize'; did you mean pairwise"),
-    (f"{SQUARE} growth --objective pairwise,makespan", "no kind of problems has all of pairwise, makespan"),
-    (f"{SQUARE} growth --expand-limit 2", "expand_limit=2", "kind partition"),
-    (f"{SQUARE} growth --plot gone/p.svg", "gone/p.svg: cannot be written"),
-    ("score square.json --solvers growth,rigid", "unknown partition solver 'rigid'"),
-    ("score square.json --solvers growth --baseline infX", "unknown partition solver 'infX'"),
-    (
-        "score square.json --solvers growth --expand-limit inf",
-        "expand_limit=inf does not go with square.json",
-    ),
-    ("score tiny", "--solvers"),
-    (f"{SCORE} noX,3X", "--solvers", "'3X'", "2X"),
-    (f"{SCORE} noX,noX", "--solvers", "noX is named twice"),
-    (f"{SCORE} noX --baseline best", "--baseline", "'best'"),
-    ("score tyny --solvers noX", "suite", "'tyny'", "tiny"),
-    ("score no/tiny --solvers noX", "no/tiny", "No such file"),
-    ("score gone.json --solvers noX", "gone.json", "No such file"),
-    ("score nothing --solvers noX", "nothing: there is no .json file"),
-    ("reproduce klein2011", "--count is missing"),
-    (f"{TABLES} --seconds 2", "--seconds 2.0", "--optimal only"),
-    (f"{TABLES} --workers 2", "--workers 2", "--optimal only"),
-    (f"{TABLES} --out d", "--out d", "--optimal only"),
-    (f"{TABLES} --plot x.svg", "--plot x.svg", "--optimal only"),
-    ("reproduce klein2011 --optimal --plot no/x.svg", "no/x.svg", "there is no directory no"),
-    ("reproduce klein2012 --count 3", "klein2012", "klein2011"),
-    ("import x.swf --from-job 0 --out p", "--from-job", "'0'"),
-    ("import gone.swf --out p", "gone.swf", "No such file"),
-    ("library list --library gone", "gone/library.json", "cannot be read: No such file"),
-    ("library verify tyny", "unknown suite 'tyny'; did you mean tiny"),
-    ("library improve klein-5", "unknown suite 'klein-5'", "klein-5-l1"),
-    ("library improve", "SUITE"),
-    ("library improve tiny --solvers best", "--solvers", "'best'"),
-    ("library improve tiny --seconds 0", "--seconds", "0 is not"),
-    ("library improve tiny --objective cost", "--objective", "'cost'"),
-    ("library improve towns --objective makespan", "no instance has the objective makespan"),
-    ("library improve towns --solvers noX", "unknown solver of these instances 'noX'"),
-    ("library check", "check", "verify"),
-    ("generate klein2011 --count 2", "--out"),
-    (f"{KLEIN} --num-jobs 20-15", "--num-jobs", "20-15"),
-    (f"{KLEIN} --steps 0", "--steps", "'0' is below 1"),
-    (f"{KLEIN} --duration 5-", "--duration", "'' is not an integer"),
-    (f"{KLEIN} --duration 5-{2**53 + 1}", "--duration", str(2**53 + 1), "2^53"),
-    (f"{KLEIN} --job-nodes 1-75 --nodes 50", "--job-nodes 1-75", "--nodes 50"),
-    (f"{KLEIN} --count {'9' * 5000}", "--count", "99..."),
-    (f"{OCCUPANCY} --machine 4x0", "--machine", "'0' is below 1"),
-    (f"{OCCUPANCY} --machine 9999x9999", "2^24"),
-    (f"{OCCUPANCY} --machine titen", "--machine", "'titen'; did you mean titan"),
-    (OCCUPANCY, "--machine"),
-    (f"{TITAN} --wrap all", "--machine titan has its own rings"),
-    (f"{TITAN} --complete 1,0,0", "--machine titan has its own rings"),
-    (f"{MESH} --wrap 1", "wrap has 1 entries for the 2 axes"),
-    (f"{MESH} --complete 1,0 --wrap all", "axis 0 is a ring by wrap and complete"),
-    (f"{MESH} --box 2x", "--box", "''"),
-    (f"{MESH} --box 3x2", "box [3, 2] has 6 nodes"),
-    (f"{MESH} --busy 1.5", "--busy", "1.5 is not in 0..1"),
-    (f"{MESH} --size 13", "size 13 is above the"),
-    (f"{CHURN} --machine 4x3 --allocator branch-and-bound", "--allocator", "'branch-and-bound'"),
-    (f"{CHURN} --machine 4x3 --allocator noX", "--allocator", "'noX'"),
-    (f"{CHURN} --machine 4x4 --allocator kueue", "unknown partition solver 'kueue'"),
-    (f"{CHURN} --machine nvl72 --allocator growth", "unknown placement solver 'growth'"),
-    (f"{CHURN} --machine 4x3", "--allocator"),
-    (f"{GROWTH} --job-nodes 5-2", "--job-nodes", "5-2"),
-    (f"{GROWTH} --job-nodes 13", "13"),
-    (f"{WORST} --distance 12 --size 12", "size 12 is not a multiple of 8"),
-    (f"{WORST} --distance 2", "distance 2"),
-    (WORST, "--distance"),
-    (f"{WORST} --distance 12,0", "'0' is below 1"),
-    *((word.format(name), name, *said) for name, said in FAULTY.items() for word in ON_PROBLEMS[:3]),
-    *(
-        (
-            word.format(name),
-            f"{name}: is a suite of the library, not a problem: allocsolve score {name} --solvers",
-        )
-        for name in ("tiny", "klein-5-l1", "mesh-16x8")
-        for word in ON_PROBLEMS
-        if not word.startswith("score")
-    ),
-    *((word.format("klein-9-l9"), "klein-9-l9: cannot be read: No such file") for word in ON_PROBLEMS[:2]),
-    *(
-        (
-            f"{command} --seconds 1 --expand-limit {limit}",
-            f"expand_limit={limit} is looser than the expand_",
-        )
-        for command in ("solve good.json --solver noX", "score good.json --solvers noX")
-        for limit in ("3", "inf")
-    ),
-    ("check good.json solution.json", "solution.json: ", "another problem"),
-    ("solve good.json --solver noX --out gone/solution.json", "gone/solution.json: cannot be written"),
-    ("solve good.json --solver noX --out .", ".: cannot be written"),
-    *((f"{command} good.json", "good.json: is not a directory") for command in (SCORED, MADE)),
-    *((f"{command} good.json/below", "good.json/below") for command in (SCORED, MADE)),
-    (f"{SCORED} full", "scores.csv: cannot be written: is a directory"),
-    (f"{SCORED} records", "records/records.sqlite: file is not a database"),
-    ("import log.swf --out gone/x.json", "gone"),
-    ("import good.json --out x.json", "good.json: "),
-    ("import bare.swf --out p --num-jobs 1", "bare.swf: "),
-    ("import bare.swf --out p --num-jobs 2 --nodes 4", "1..2"),
-    ("whatif log.swf --format swf --time-unit ms", "ms: times of the Standard Workload Format are seconds"),
-    ("check workload.json log.swf", LOG),
-    ("check workload.json log.swf --claims easy", LOG),
-    ("check workload.json log.swf --claims easy --verified", "--verified is about bounds"),
-    ("import log.swf --size 3 --nodes 4 --out p", "--nodes is for logs"),
-    ("import log.swf --free x --out p", "--free is for networks"),
-    ("import log.swf bare.swf --out p", "bare.swf is a second one"),
-]
-
-
-@pytest.mark.parametrize("word", sorted({command.partition(" ")[0] for command, *_ in BAD}))
-def test_bad_command_lines(
-    word: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is written, and nothing solved."""
-    monkeypatch.setattr("allocsolve.registry.solve_and_assess", lambda *_: pytest.fail("it was solved first"))
-    monkeypatch.chdir(tmp_path)
-    for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    write_problem(PartitionProblem.of(Mesh((4, 3)), busy=[5, 8], size=4), "square.json")
-    write_problem(log_problem(read_swf_log("log.swf")), "workload.json")
-    other = EvolutionProblem(3, (EvolutionProfile(((1, 1),)),))
-    write_solution("solution.json", other, EvolutionSchedule.of([0], other.applications), {})
-    before = {*tmp_path.rglob("*")}
-    with all_offenders() as offender:
-        for command, *parts in (row for row in BAD if row[0].partition(" ")[0] == word):
-            with offender(command[:200]):
-                said = refused(capsys, *command.split(" "))
-                assert [part for part in parts if part not in said] == []
-    assert {*tmp_path.rglob("*")} == before
-
-
-def test_a_log_is_no_answer_to_score(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "log.swf").write_text(FILES["log.swf"])
-    write_problem(log_problem(read_swf_log("log.swf")), "workload.json")
-    argv = ("score", "workload.json", "--solution", "log.swf", "--baseline", "fcfs", "--out", "out")
-    assert LOG in run(capsys, *argv, status=1)
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def test_a_fault_with_a_line_break_stays_one_line(tmp_path: Path, capsys: Capture) -> None:
@@ -278,3 +67,335 @@ def test_broken_input_is_refused_in_one_line(first: int, tmp_path: Path) -> None
     assert max(case["peak_mb"] for case in told) <= MEMORY_MB
     statuses = {case["status"] for case in told}
     assert {0, 1, 2} <= statuses, "some changes do no harm, and some make an answer wrong"
+
+
+# --- Overwriting --------------------------------------------------------------------------------------
+
+LOG = "; MaxProcs: 4\n" + "".join(f"{n} {n} 0 5 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n" for n in (1, 2))
+OLD = "the user's own\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A problem, a log, the records of a study, and a file of the user's."""
+    write_problem(PROBLEM, tmp_path / "problem.json")
+    (tmp_path / "log.swf").write_text(LOG)
+    (tmp_path / "own.csv").write_text(OLD)
+    with RecordStore(tmp_path / "study.sqlite") as store:
+        store.append(RECORD, PROBLEM, None)
+    return tmp_path
+
+
+SOLVE = ("solve", "problem.json", "--solver", "noX")
+SWF = ("import", "log.swf", "--num-jobs", "2")
+EXPORT = ("study", "export", "study.sqlite")
+REPORT = ("study", "report", "study.sqlite")
+WRITERS = [
+    (*SOLVE, "--out"),
+    (*SOLVE, "--plot"),
+    (*SWF, "--out"),
+    (*SWF, "--out", "new.json", "--recorded"),
+    (*EXPORT, "--out"),
+    (*REPORT, "--out"),
+    (*REPORT, "--figures", "figures", "--out"),
+]
+
+
+def _ids(argv: tuple[str, ...]) -> str:
+    return " ".join((*argv[:2], argv[-1]))
+
+
+@pytest.mark.parametrize("argv", WRITERS, ids=_ids)
+def test_a_file_that_is_there_is_replaced_by_force_only(
+    argv: tuple[str, ...], folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    before = sorted(folder.iterdir())
+    assert refused(capsys, *argv, "own.csv").endswith("own.csv: exists; --force replaces it\n")
+    assert Path("own.csv").read_text() == OLD
+    assert sorted(folder.iterdir()) == before, "nothing else is written either"
+    run(capsys, *argv, "own.csv", "--force")
+    assert Path("own.csv").read_text() != OLD
+
+
+@pytest.mark.parametrize("argv", WRITERS, ids=_ids)
+def test_no_force_replaces_what_the_command_reads(
+    argv: tuple[str, ...], folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    source = Path(argv[2] if argv[0] == "study" else argv[1])
+    alias = Path("alias.csv")
+    alias.symlink_to(source)
+    content = source.read_bytes()
+    own = source.rename(source.with_suffix(".csv"))
+    alias.unlink()
+    alias.symlink_to(own)
+    renamed = [str(own) if part == str(source) else part for part in argv]
+    for name in (own, alias, Path("..") / folder.name / own):
+        err = refused(capsys, *renamed, name, "--force")
+        assert err.endswith(f"{name}: cannot be written: this command reads it\n")
+    assert own.read_bytes() == content
+
+
+def test_two_outputs_are_two_files(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    err = refused(capsys, *SOLVE, "--out", "x", "--plot", "./x", "--force")
+    assert err.endswith("x: cannot be written: this command writes it twice\n")
+    assert not Path("x").exists()
+
+
+def test_problems_are_not_drawn_over_others(folder: Path, capsys: Capture) -> None:
+    out = folder / "drawn"
+    draw = ["generate", "klein2011", "--count", 2, "--seed", 1, "--out", out]
+    run(capsys, *draw, "--num-jobs", 2)
+    files = {path: path.read_bytes() for path in sorted(out.iterdir())}
+    err = refused(capsys, *draw, "--num-jobs", 3)
+    assert err.endswith(f"{min(files)}: exists; --force replaces it\n")
+    assert {path: path.read_bytes() for path in out.iterdir()} == files
+    run(capsys, *draw[:-4], "--seed", 2, "--out", out)
+    assert len(list(out.iterdir())) == 4, "others go beside them"
+    run(capsys, *draw, "--num-jobs", 3, "--force")
+    assert all(path.read_bytes() != content for path, content in files.items())
+
+
+@pytest.mark.parametrize(("option", "ending"), [("--figures", "svg"), ("--latex", "tex")])
+def test_figures_and_tables_of_a_report_are_not_replaced(
+    option: str, ending: str, folder: Path, capsys: Capture
+) -> None:
+    own = folder / option / f"own.{ending}"
+    own.parent.mkdir()
+    own.write_text(OLD)
+    argv = ["study", "report", folder / "study.sqlite", "--out", folder / "r.html", f"{option}={own.parent}"]
+    assert f"{own}: exists; --force replaces it" in refused(capsys, *argv)
+    assert not (folder / "r.html").exists()
+    run(capsys, *argv, "--force")
+    assert own.read_text() == OLD, "the report has nothing of this name"
+
+
+def test_a_baseline_is_not_written_over_anything_else(folder: Path, capsys: Capture) -> None:
+    for name in ("own.csv", "problem.json"):
+        content = (folder / name).read_bytes()
+        assert name in refused(capsys, "gate", "--baseline", folder / name, "--update", "--solvers", "noX")
+        assert (folder / name).read_bytes() == content
+
+
+def test_devices_are_written_to(tmp_path: Path) -> None:
+    null = Path("/dev/null")
+    check_outputs(null, null, None, inputs=[null], force=False)
+    with pytest.raises(FormatError, match="is a directory"):
+        check_outputs(tmp_path, force=True)
+
+
+# --- Terminal -----------------------------------------------------------------------------------------
+
+#: Clears the screen, sets the title, rings; turns the line round; looks like another line.
+HOSTILE = "a\x1b[2J\x1b]0;title\x07\x9b31m\r\u202eb\u2066\u200f\u2028\x85c"
+
+texts = st.text(st.characters(codec=None, exclude_categories=()), max_size=2 * LENGTH + 99)
+
+
+def harmless(text: str) -> bool:
+    return all(unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in text)
+
+
+@given(texts)
+def test_texts_are_harmless_and_short(text: str) -> None:
+    shown = shortened(text)
+    assert harmless(shown)
+    assert len(shown) <= LENGTH
+    assert harmless(visible(text))
+    if len(visible(text)) <= LENGTH:
+        assert shown == visible(text)
+
+
+@given(texts)
+def test_what_is_harmless_is_shown_as_it_is(text: str) -> None:
+    clean = "".join(char for char in text if char.isprintable())
+    assert visible(clean) == clean
+
+
+def test_a_long_text_keeps_its_ends() -> None:
+    shown = shortened("problem.json: " + "x" * 5_000_000 + "; did you mean cpsat?")
+    assert shown.startswith("problem.json: xxx")
+    assert shown.endswith("xxx; did you mean cpsat?")
+    assert len(shown) == LENGTH
+
+
+@pytest.mark.parametrize(
+    "show",
+    [
+        say,
+        lambda text: show_fields([(text, text)]),
+        lambda text: show_table([""], [[text]], title=text),
+        lambda text: show_lines([[(text, "bold")]]),
+    ],
+    ids=["say", "fields", "table", "lines"],
+)
+def test_all_that_is_printed_is_harmless(show: object, capsys: Capture) -> None:
+    assert callable(show)
+    show(HOSTILE)
+    out = capsys.readouterr().out
+    assert harmless(out.replace("\n", ""))
+    assert "a\\x1b[2J" in out
+    assert "\\u202eb" in out
+
+
+def test_remarks_are_one_short_line(capsys: Capture) -> None:
+    remark(HOSTILE * 100)
+    err = capsys.readouterr().err
+    assert err.endswith("\n")
+    assert harmless(err[:-1])
+    assert len(err) == LENGTH + 1
+
+
+def test_names_of_files_and_problems_are_shown_harmless(tmp_path: Path, capsys: Capture) -> None:
+    name = HOSTILE.replace("/", "")
+    path = tmp_path / f"{name}.json"
+    write_problem(klein2011(1, num_apps=(2, 2)), path)
+    assert harmless(refused(capsys, "check", path, path)[:-1])
+    assert harmless(run(capsys, "solve", path, "--solver", "noX").replace("\n", ""))
+
+
+def test_options_are_shown_harmless(capsys: Capture) -> None:
+    for options in (["--solver", HOSTILE], ["--solver", "noX", "--objective", HOSTILE]):
+        assert harmless(refused(capsys, "solve", "x", *options)[:-1])
+    assert len(refused(capsys, "solve", "x", "--solver", "y" * 100_000)) <= LENGTH + 1
+
+
+def test_a_report_of_many_faults_names_what_fits(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "problem.json"
+    apps = ", ".join(f'{{"steps": [[0, 1]], "{"x" * 40}{idx}": 1}}' for idx in range(50))
+    path.write_text(
+        f'{{"format": "allocsolve/1", "kind": "evolution", "num_nodes": 1, "applications": [{apps}]}}'
+    )
+    err = refused(capsys, "solve", path, "--solver", "noX")
+    assert len(err) <= LENGTH + 1
+    assert " more\n" in err
+    assert "applications[0].steps[0][0]: duration 0 is below 1" in err
+
+
+def test_the_first_fault_is_always_named() -> None:
+    error = FormatError("file", ["x" * 1000, "y"])
+    assert error.faults == ("x" * 1000, "y")
+    assert str(error) == f"file: {'x' * 1000}; and 1 more"
+    assert str(FormatError("file", ["a"] * 7)) == "file: a; a; a; a; a; and 2 more"
+
+
+def test_an_error_of_a_library_is_one_short_line(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "loud.py").write_text(
+        "from allocsolve.model import EvolutionProblem\n"
+        "class Loud:\n"
+        "    def __call__(self, problem: EvolutionProblem, budget):\n"
+        "        raise RuntimeError('\\x1b[2J' + 'x' * 5_000_000 + '\\n' * 5)\n"
+        "    def __repr__(self):\n"
+        "        return 'Loud()'\n"
+    )
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    path = tmp_path / "problem.json"
+    write_problem(klein2011(1, num_apps=(2, 2)), path)
+    assert main(["solve", str(path), "--solver", "loud:Loud"]) == 1
+    err = capsys.readouterr().err
+    assert "loud:Loud failed: RuntimeError: \\x1b[2Jxxx" in err
+    assert len(err.splitlines()[-1]) <= LENGTH
+    assert harmless(err.replace("\n", ""))
+
+
+# --- Schema -------------------------------------------------------------------------------------------
+
+
+FORMATS = Path(__file__).parents[2] / "docs" / "formats.md"
+
+
+def test_kinds_are_listed_and_printed(capsys: Capture) -> None:
+    known = schemas()
+    listed = run(capsys, "schema")
+    assert [line.split()[0] for line in listed.splitlines()[2 : 2 + len(known)]] == [*known]
+    assert run_json(capsys, "schema") == {"kinds": {kind: known[kind]["title"] for kind in known}}
+    assert run(capsys, "schema", "partition") == schema_text(known["partition"])
+    assert run_json(capsys, "schema", "partition") == known["partition"]
+    said = refused(capsys, "schema", "nonsense")
+    assert said == f"allocsolve: error: unknown kind of file 'nonsense'; known: {', '.join(known)}\n"
+
+
+def test_every_field_of_the_envelope_is_described() -> None:
+    for kind, schema in schemas().items():
+        own = {name: field for name, field in schema["properties"].items() if "const" not in field}
+        bare = [name for name, field in own.items() if not {"description", "items"} & field.keys()]
+        assert bare == [], kind
+
+
+def test_every_field_of_a_certificate_and_of_a_study_is_described() -> None:
+    known = schemas()
+    bare = [
+        f"{place}: {name}"
+        for kind, parts in (("certificate", known["certificate"]["$defs"]), ("study", known["study"]))
+        for place, name, field in _all_fields(parts, kind)
+        if "description" not in field and "const" not in field
+    ]
+    assert bare == []
+
+
+def _all_fields(schema: Any, place: str) -> Iterator[tuple[str, str, Any]]:
+    """Yield all fields of a schema, at whatever depth; what a condition says of a field describes none."""
+    if isinstance(schema, list):
+        for part in schema:
+            yield from _all_fields(part, place)
+    elif isinstance(schema, dict):
+        yield from ((place, name, field) for name, field in schema.get("properties", {}).items())
+        for key, part in schema.items():
+            if key not in ("if", "then", "else"):
+                yield from _all_fields(part, f"{place}.{key}")
+
+
+def test_the_page_on_formats_names_all_kinds() -> None:
+    linked = re.findall(r'href="schema/([a-z-]+)\.schema\.json"', FORMATS.read_text(encoding="utf-8"))
+    assert linked == [*schemas()]
+
+
+def test_the_page_on_formats_names_all_fields() -> None:
+    named = {*re.findall(r"[`\"]([\w$]+)[`\"]", FORMATS.read_text(encoding="utf-8"))}
+    own = {kind: schema for kind, schema in schemas().items() if kind != "gate"}  # gate.md tells of it
+    fields = {(kind, name) for kind, schema in own.items() for _, name, _ in _all_fields(schema, kind)}
+    missing = {f"{kind}: {name}" for kind, name in fields if name not in named}
+    assert missing == set()
+
+
+@pytest.mark.parametrize("fields", [{}, {"#": "x"}, {"suites": []}])
+def test_studies_of_the_site_keep_to_their_schema(fields: dict[str, Any]) -> None:
+    """So do all files in the documentation and the examples that are studies; others do not."""
+    checker = Draft202012Validator(schemas()["study"])
+    blocks = [
+        block
+        for page in (*FORMATS.parent.glob("*.md"), FORMATS.parents[1] / "README.md")
+        for block in re.findall(
+            r"^```.*toml\n((?:.*\n)*?)```", page.read_text(encoding="utf-8"), re.MULTILINE
+        )
+        if re.search("^suites", block, re.MULTILINE)
+    ]
+    assert len(blocks) >= 4
+    for block in blocks:
+        document = {**tomllib.loads(re.sub("^:.*$", "", block, flags=re.MULTILINE)), **fields}
+        assert checker.is_valid(document) == (not fields)
+
+
+@pytest.mark.parametrize("suite", ["klein-5-l1", "mesh-16x8", "lublin-256", "linnert-1000"])
+def test_files_of_the_library_keep_to_their_schemas(suite: str) -> None:
+    known = schemas()
+    files = (
+        sorted((PACKAGED / suite).glob("*.json"))[:3] + sorted((PACKAGED / suite / "solutions").glob("*"))[:2]
+    )
+    for file in [*files, PACKAGED / suite / "best_known.json"]:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        Draft202012Validator(known[document.get("kind", "best-known")]).validate(document)
+
+
+def test_the_index_of_the_library_keeps_to_its_schema() -> None:
+    document = json.loads((PACKAGED / "library.json").read_text(encoding="utf-8"))
+    Draft202012Validator(schemas()["library"]).validate(document)
+
+
+def test_the_baselines_of_the_gate_keep_to_their_schema() -> None:
+    for file in (FORMATS.parents[1] / ".ci").glob("gate*.json"):
+        Draft202012Validator(schemas()["gate"]).validate(json.loads(file.read_text(encoding="utf-8")))

@@ -135,39 +135,6 @@ def test_slices_stand_side_by_side_and_fill_the_width(
     ]
 
 
-@pytest.mark.parametrize(
-    ("topology", "rows", "machine"),
-    [
-        (Mesh((4,)), ["# # # x"], "4 mesh"),
-        (Mesh((1, 2)), ["#", "x"], "1x2 mesh"),
-        (Topology((2, 2, 1, 2), (True, False, True, False)), None, "2x2x1x2 mesh with rings along axis 0,2"),
-        (HyperX((3, 4)), ["# # #", "# # #", "# # #", "# # x"], "3x4 HyperX"),
-        (
-            Topology((3, 4), (), (False, True)),
-            ["# # #", "# # #", "# # #", "# # x"],
-            "3x4 mesh, complete along axis 1",
-        ),
-    ],
-)
-def test_pictures_of_any_dimension(
-    topology: Topology, rows: list[str] | None, machine: str, tmp_path: Path, capsys: Capture
-) -> None:
-    file = tmp_path / "p.json"
-    last = topology.num_nodes - 1
-    write_problem(PartitionProblem.of(topology, busy=[last], size=last), file)
-    lines = run(capsys, "solve", file, "--solver", "gen-alg").splitlines()
-    assert f"on a {machine})" in lines[0]
-    if rows is None:
-        at = lines.index("z = 0, axis 3 = 0   z = 0, axis 3 = 1")
-        rows = ["# #                 # #", "# #                 # x"]
-    else:
-        at = lines.index(rows[0]) - 1
-    assert lines[at + 1 : at + 1 + len(rows)] == rows
-    for shape in ((90, 4), (4, 90)):
-        write_problem(PartitionProblem.of(Mesh(shape), size=3), file)
-        assert "chosen" not in run(capsys, "solve", file, "--solver", "sorted-free-list"), "too large"
-
-
 def drawn_squares(svg: Path) -> dict[str, set[tuple[int, int]]]:
     """Row and column of the squares of each class; free ones are those that nothing covers."""
     root = parsed(svg.read_text(encoding="utf-8"))
@@ -216,35 +183,8 @@ def test_plot_of_a_schedule(tmp_path: Path, capsys: Capture) -> None:
     assert texts[3:8] == ["a0", "a1", "a2", "a3", "a4"]
 
 
-def test_an_impossible_problem_is_a_status(tmp_path: Path, capsys: Capture) -> None:
-    file, out, svg = tmp_path / "p.json", tmp_path / "s.json", tmp_path / "s.svg"
-    write_problem(PartitionProblem.of(Mesh((5, 1)), busy=[2], size=3, contiguous=True), file)
-    args = ("solve", file, "--solver", "growth", "--out", out, "--plot", svg)
-    text = run(capsys, *args)
-    assert "infeasible" in text
-    assert "3 of 4 free nodes on a 5x1 mesh, connected" in text
-    assert text.endswith(f"no solution, so {out} was not written\nno solution, so {svg} was not written\n")
-    assert not out.exists()
-    assert not svg.exists()
-    assert run_json(capsys, *args)["status"] == "infeasible"
-
-
-def test_kinds_do_not_mix(file: Path, tmp_path: Path, capsys: Capture) -> None:
-    other, solution = tmp_path / "e.json", tmp_path / "s.json"
-    write_problem(klein2011(1), other)
-    run(capsys, "solve", file, "--solver", "growth", "--out", solution)
-    several = "problems of several kinds cannot be compared: evolution, partition"
-    assert several in refused(capsys, "score", file, other, "--solvers", "cpsat")
-    err = refused(capsys, "score", other, "--solvers", "noX", "--objective", "pairwise")
-    assert "unknown objective 'pairwise'" in err
-    message = f"expand_limit=inf does not go with {file}, a problem of the kind partition"
-    assert message in refused(capsys, "check", file, solution, "--expand-limit", "inf")
-
-
-def test_a_machine_too_large_to_be_drawn(tmp_path: Path, capsys: Capture) -> None:
+def test_too_many_applications_to_be_drawn(tmp_path: Path, capsys: Capture) -> None:
     file, svg = tmp_path / "p.json", tmp_path / "p.svg"
-    write_problem(PartitionProblem.of(Mesh((257, 256)), size=3), file)
-    assert "--plot: 65792 nodes" in refused(capsys, "solve", file, "--solver", "gen-alg", "--plot", svg)
     write_problem(klein2011(1, num_apps=(500, 500)), file)
     assert "too many to draw" in refused(capsys, "solve", file, "--solver", "noX", "--plot", svg)
     assert not svg.exists()
@@ -265,24 +205,6 @@ def free(tmp_path: Path) -> Path:
     return saved(tmp_path, "c[01-03],c[05-06]", "free.txt")
 
 
-def test_a_network_becomes_a_problem(blocks: Path, free: Path, tmp_path: Path, capsys: Capture) -> None:
-    out = tmp_path / "p.json"
-    asked = ("--within", 2, "--segment", "2,1", "--balanced")
-    told = run(capsys, "import", blocks, "--free", free, "--size", 4, *asked, "--out", out)
-    assert told.startswith(
-        f"{out}: 4 of 5 free nodes on a tree of 8 nodes, 2 switches of level 1, within level 2"
-    )
-    problem = placement(out)
-    assert (problem.name, problem.size, problem.busy) == ("topology", 4, (3, 6, 7))
-    assert (problem.within, problem.segment, problem.segment_level, problem.balanced) == (2, 2, 1, True)
-    assert problem.meta == {"nodes": "c[01-08]", "switches": ["(cluster)", "b1", "b2"], "block_sizes": [4, 8]}
-    again = ("import", blocks, "--free", free, "--size", 4, "--out", out)
-    assert "exists; --force replaces it" in refused(capsys, *again)
-    document = run_json(capsys, *again, "--force")
-    assert document["notes"] == []
-    assert (document["problem"], document["free"], document["size"]) == (str(out), 5, 4)
-
-
 def placement(path: Path) -> PlacementProblem:
     problem = read_problem(path)
     assert isinstance(problem, PlacementProblem)
@@ -295,20 +217,6 @@ def test_free_nodes_of_stdin(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"c[02-07] idle\nc04 mixed\nx1 down\n")))
     run(capsys, "import", blocks, "--free", "-", "--size", 2, "--out", tmp_path / "p.json")
     assert placement(tmp_path / "p.json").busy == (0, 3, 7)
-
-
-def test_chosen_nodes_by_their_names(blocks: Path, free: Path, tmp_path: Path, capsys: Capture) -> None:
-    problem, answer, hosts = (tmp_path / name for name in ("p.json", "s.json", "hosts.txt"))
-    run(capsys, "import", blocks, "--free", free, "--size", 4, "--out", problem)
-    run(capsys, "solve", problem, "--solver", "first-free", "--out", answer)
-    convert = ("convert", problem, hosts, "--solution", answer, "--format", "hosts", "--force")
-    assert f"{hosts}: the hostlist of the chosen nodes" in run(capsys, *convert)
-    assert hosts.read_text() == "c[01-03,05]\n"
-    assert "a window is not written for" in refused(capsys, *convert, "--window", "0:1")
-    assert "--solution FILE names it" in refused(capsys, *convert[:3], "--format", "hosts", "--force")
-    document = json.loads(answer.read_text())
-    answer.write_text(json.dumps({**document, "nodes": [0, 1, 2, 99]}))
-    assert "hosts: node 99 is not in 0..7" in refused(capsys, *convert)
 
 
 def test_nodes_without_names_are_told_by_their_ids(tmp_path: Path, capsys: Capture) -> None:
@@ -355,31 +263,6 @@ def test_a_torus_becomes_a_partition_problem(tmp_path: Path, free: Path, capsys:
     assert read_problem(out).meta == {"nodes": "c[01-03,05-06]", "switches": ["a"]}
 
 
-def test_what_is_refused(blocks: Path, free: Path, tmp_path: Path, capsys: Capture) -> None:
-    out = tmp_path / "p.json"
-
-    def said(*options: object) -> str:
-        return refused(capsys, "import", blocks, "--out", out, *options)
-
-    assert f"{blocks} does not tell which nodes are free: --free names the file" in said("--size", 2)
-    assert "size 6 is above the 5 free nodes" in said("--size", 6, "--free", free)
-    assert "size 4 is no multiple of the segment 3" in said("--size", 4, "--free", free, "--segment", 3)
-    assert "cannot be written: this command reads it" in said("--size", 2, "--free", out.parent / "p.json")
-    free.write_text("c[01-03],d[1-9]")
-    assert f"{free}: not in the network, but free: d1, d2, d3 and 6 more" in said("--size", 2, "--free", free)
-    assert not out.exists()
-
-
-def test_place_names_hosts(blocks: Path, free: Path, capsys: Capture, tmp_path: Path) -> None:
-    picture = tmp_path / "best.svg"
-    command = ("place", blocks, "--free", free, "--size", 2, "--plot", picture)
-    told = run(capsys, *command, "--rules", "slurm-block")
-    assert told.splitlines()[-1] == "c[01-02]"
-    assert "slurm-block(block_sizes='4,8')" in told
-    assert picture.read_text(encoding="utf-8").startswith("<svg")
-    assert "exists; --force replaces it" in refused(capsys, *command)
-
-
 def test_place_for_machines(blocks: Path, free: Path, capsys: Capture) -> None:
     document = run_json(capsys, "place", blocks, "--free", free, "--size", 3)
     assert (document["status"], document["objective"], document["hosts"]) == ("optimal", 6, "c[01-03]")
@@ -388,9 +271,3 @@ def test_place_for_machines(blocks: Path, free: Path, capsys: Capture) -> None:
     assert "random" not in rules
     assert len(expand_hostlist(rules["kueue"]["hosts"])) == 3
     assert rules["lowest-switch"]["gap"] == 0
-
-
-def test_where_no_set_answers_place_has_the_exit_status_1(blocks: Path, free: Path, capsys: Capture) -> None:
-    status = main(["place", str(blocks), "--free", str(free), "--size", "4", "--within", "1", "--json"])
-    document = json.loads(capsys.readouterr().out)
-    assert (status, document["status"], document["hosts"]) == (1, "infeasible", None)

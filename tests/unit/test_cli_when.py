@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_tools import Capture, refused, run, run_json
+from cli_tools import Capture, run, run_json
 from json_tools import saved
 from squeue_files import NOW, as_text, at, good, written
 
@@ -57,21 +57,6 @@ def test_without_the_past_there_are_no_chances(queue: Path, capsys: Capture) -> 
     }
     for name, facts in expected.items():
         assert jobs[name].items() >= facts.items()
-
-
-@pytest.mark.parametrize(
-    ("column", "cell"), [("TIME_LIMIT", "9999999-00:00:00"), ("START_TIME", "9007199254740992")]
-)
-def test_times_beyond_the_last_date_are_refused(
-    column: str, cell: str, tmp_path: Path, capsys: Capture
-) -> None:
-    rows = good()
-    for row in rows[:2]:
-        row[column] = cell
-    told = refused(
-        capsys, "when", saved(tmp_path, as_text(rows)), "--nodes", 4, "--now", "9999-12-31T23:59:59"
-    )
-    assert told.endswith(" s after 1970 is beyond the year 9999: there is no such date\n")
 
 
 def test_the_past_tells_chances(queue: Path, log: Path, capsys: Capture) -> None:
@@ -131,26 +116,9 @@ def test_a_log_in_processors(queue: Path, tmp_path: Path, capsys: Capture) -> No
     assert {job["job"]: job["nodes"] for job in told["jobs"]}["802"] == 128
 
 
-def test_refusals(queue: Path, log: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_a_queue_may_lack_what_a_log_or_an_option_tells(log: Path, tmp_path: Path, capsys: Capture) -> None:
     waiting = saved(tmp_path, as_text(good()[1:2]), "waiting.txt")
     unlimited = saved(tmp_path, as_text([{**good()[0], "TIME_LIMIT": "UNLIMITED"}]), "unlimited.txt")
-    new = ("nodes=4", "nodes=x,limit=30", "nodes=4,limit=2h", "nodes=4,limit=0", "nodes=4,nodes=4")
-    refusals: list[tuple[str, Path, *tuple[object, ...]]] = [
-        ("--nodes, or --log", queue),
-        ("hold 4 nodes of a machine of 3", queue, "--nodes", 3),
-        ("--nodes gives its size in nodes", queue, "--nodes", 3),
-        ("unknown queued job '999'", queue, *SIX, "--job", 999),
-        ("unknown", queue, *SIX, "--policy", "eazy"),
-        *(("--job", queue, *SIX, "--job", one) for one in new),
-        ("--now", queue, *SIX, "--now", "noon"),
-        ("--now", queue, *SIX, "--now", "N/A"),
-        ("no time zone", queue, *SIX, "--timezone", "Mars"),
-        ("cannot be read", tmp_path / "nothing", *SIX),
-        ("nothing in it tells when it was printed: say --now", waiting, *SIX),
-        ("no job in it has a time limit", unlimited, *SIX),
-    ]
-    for said, path, *options in refusals:
-        assert said in refused(capsys, "when", path, *options)
     assert run_json(capsys, "when", waiting, *SIX, "--now", at(60))["now"] == NOW + 60
     run(capsys, "when", unlimited, *SIX, "--log", log)
 
@@ -239,17 +207,6 @@ def test_partitions(simple: Path, capsys: Capture) -> None:
     assert starts["2"] == unix("16:00")  # all of its partition
     assert starts["3"] == unix("13:00")
     assert "no job is in the partition fast" in told["remarks"]
-    said = refused(capsys, "when", simple, "--nodes", 8, "--partitions", "std=2")
-    assert "running jobs hold 3 nodes of std, which has 2" in said
-
-
-def test_windows_that_are_refused(simple: Path, capsys: Capture) -> None:
-    args = ("when", simple, "--nodes", 4, "--closed")
-    assert "it ends before the queue was printed" in refused(capsys, *args, "2024-03-05T10:00+1h")
-    hour = "2024-03-05T14:00+1h"
-    assert "closes 5 nodes of 4" in refused(capsys, *args, f"{hour},nodes=5")
-    assert "closes 1 gpus of 0" in refused(capsys, *args, f"{hour},gpus=1")
-    assert "is for plain machines" in refused(capsys, *args, hour, "--policy", "malleable-min")
 
 
 @pytest.mark.parametrize("shift", ["one job", "later", "nobody waited"])

@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 from cli_tools import Capture, refused, run, run_json
 from hypothesis import given, strategies as st
-from offenders import all_offenders
 from process_tools import python
 
 from allocsolve.bench import RecordStore, verify_records
 from allocsolve.cli import main
-from allocsolve.errors import FormatError, InvalidAnswer, InvalidOption, UnknownName
+from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
 from allocsolve.instances import (
     elastic_workload,
     lublin1999,
@@ -79,26 +78,6 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return problem, answer
 
 
-def test_what_cannot_be_held_is_said(files: tuple[Path, Path], capsys: Capture) -> None:
-    problem, answer = files
-    out = problem.parent / "P.swf"
-    said = run(capsys, "convert", problem, out, "--solution", answer)
-    assert said.splitlines() == [
-        f"{problem}: 3 jobs, 4 nodes, submitted over 2 s, 2 rigid, 1 moldable",
-        f"{out}: a log in the Standard Workload Format (.swf)",
-        "  swf cannot hold: names of jobs, now numbers: 3",
-        "  swf cannot hold: users, now numbers: 1",
-        "  swf cannot hold: moldable jobs, as rigid ones: 1",
-        "  swf cannot hold: weights of jobs: 1",
-        "  swf cannot hold: name of the problem: 1",
-    ]
-    assert out.read_text(encoding="utf-8").splitlines()[-3:] == [
-        "1 0 0 100 3 -1 -1 3 120 -1 1 1 -1 -1 -1 -1 -1 -1",
-        "2 1 99 60 2 -1 -1 2 -1 -1 1 -1 -1 -1 -1 -1 -1 -1",
-        "3 2 0 30 1 -1 -1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1",
-    ]
-
-
 def test_as_json(files: tuple[Path, Path], capsys: Capture) -> None:
     problem, answer = files
     told = run_json(capsys, "convert", problem, problem.parent / "els", "--solution", answer)
@@ -132,36 +111,11 @@ def test_every_format(files: tuple[Path, Path], name: str, capsys: Capture) -> N
     run(capsys, "convert", problem, out, "--format", name, *given, "--force")
 
 
-def test_files_that_are_read_are_not_written(files: tuple[Path, Path], capsys: Capture) -> None:
-    problem, answer = files
-    for path in (problem, answer):
-        said = refused(
-            capsys, "convert", problem, path, "--format", "evalys", "--solution", answer, "--force"
-        )
-        assert f"{path}: cannot be written: this command reads it" in said
-    folder = problem.parent / "els"
-    run(capsys, "convert", problem, folder)
-    assert "this command reads it" in refused(capsys, "convert", folder, folder, "--force")
-    assert "there is no directory" in refused(capsys, "convert", problem, folder / "no" / "folder")
-    assert "is not a directory" in refused(capsys, "convert", problem, problem, "--format", "elastisim")
-    assert "its name tells no format" in refused(capsys, "convert", problem, problem.parent / "P.xyz")
-
-
 def test_other_families_have_problem_files_only(tmp_path: Path, capsys: Capture) -> None:
     problem = EvolutionProblem(8, (EvolutionProfile([(60, 2), (30, 8)]),))
     write_problem(problem, tmp_path / "E.json")
     run(capsys, "convert", tmp_path / "E.json", tmp_path / "E.csv")
     assert read_problem(tmp_path / "E.csv") == problem
-    for said, name, *options in (
-        ("is for workloads", "E.swf"),
-        ("--limits is for workloads", "F.json", "--limits", "cut"),
-        ("--nodes is not for problems of allocsolve", "F.csv", "--nodes", 9),
-    ):
-        assert said in refused(capsys, "convert", tmp_path / "E.json", tmp_path / name, *options)
-    job = Job(0, 2, 60, min_nodes=2, max_nodes=4, speedup=SpeedupTable([(2, 60), (4, 40)]), name="wide")
-    write_problem(WorkloadProblem(4, [job]), tmp_path / "P.json")
-    said = refused(capsys, "convert", tmp_path / "P.json", tmp_path / "P.csv")
-    assert "job 'wide' has a table of speedups, which a table of jobs cannot hold" in said
 
 
 def test_logs_are_read_as_they_are(tmp_path: Path, capsys: Capture) -> None:
@@ -455,40 +409,6 @@ def test_jobs_that_did_not_run_there_are_named_by_the_judge(tmp_path: Path) -> N
     assert told[:2] == ("job 'j1' never runs", "job 'j2' never runs")
 
 
-BATSIM = "job_id,starting_time,finish_time,allocated_resources\n"
-FAULTS = {
-    BATSIM.replace(",allocated_resources", "")
-    + "j0,0,100\n": "there is neither a column allocated_resources",
-    BATSIM.replace("finish", "end") + "j0,0,100,0\n": "there is no column 'finish_time'",
-    BATSIM + "jx,0,100,0-2\n": "line 2: the problem has no job 'jx'",
-    BATSIM + "j0,0,100,a-b\n": "line 2: allocated_resources 'a-b' are no intervals such as 0-2 5",
-    BATSIM + "j0,zero,100,0-2\n": "line 2: start must be a number, not 'zero'",
-    BATSIM + "j0,0,1e400,0-2\n": "line 2: end ",
-    BATSIM + "j0,0,100,5-1\n": "line 2: allocated_resources 5-1 ends before it begins",
-    BATSIM + ",0,100,0\n": "line 2: the problem has no job ''",
-    BATSIM + "j0,0,100\n": "line 2: 3 cells for 4 columns",
-    BATSIM + 'j0,0,100,"0\n': "line 2: unexpected end of data",
-    f"{ELASTISIM_HEAD}\n4,rigid,0,0,100,0,100,100,completed\n": "line 2: ID must be one of 0..3, not 4",
-    f"{ELASTISIM_HEAD}\nx,rigid,0,0,100,0,100,100,completed\n": "line 2: ID must be one of 0..3, not 'x'",
-    f"{ELASTISIM_HEAD}\n1,rigid,9,9,100,0,100,100,completed\n": "line 2: Submit Time 9, but job 'j1' is",
-    f"{ELASTISIM_HEAD}\n0,rigid,0,0,soon,0,100,100,completed\n": "line 2: end must be a number, not 'soon'",
-}
-
-
-def test_a_fault_is_named_with_its_line(tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    with all_offenders() as offender:
-        for text, fault in FAULTS.items():
-            with offender(f"{fault}: {text}"):
-                path.write_text(text, encoding="utf-8")
-                with pytest.raises(FormatError) as refusal:
-                    read_solution(path, PROBLEM)
-                assert fault in str(refusal.value)
-                assert len(str(refusal.value).splitlines()) == 1
-    path.write_text(f"{ELASTISIM_HEAD}\n0,rigid,0,,100,0,100,100,completed\n", encoding="utf-8")
-    read_solution(path, PROBLEM)
-
-
 def test_answers_beside_solvers(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     problem = lublin1999(1, num_jobs=30, num_nodes=64)
@@ -585,14 +505,3 @@ def test_answers_of_every_family(kind: str, tmp_path: Path, capsys: Capture) -> 
         write_solution(tmp_path / "a.json", other, Partition(np.array([0, 1, 2])), {})
         told = run_json(capsys, *argv, "--rerun", "failed", status=1)
         assert "this solves another problem" in told["failures"][0]["error"]
-
-
-def test_answers_are_of_one_problem(tmp_path: Path, capsys: Capture) -> None:
-    for idx in range(2):
-        write_problem(FAMILIES["evolution"][0], tmp_path / f"p{idx}.json")
-    err = refused(capsys, "score", tmp_path, "--solution", tmp_path / "p0.json", "--out", tmp_path / "out")
-    assert "--solution is for one problem, not for 2" in err
-    one = ("score", tmp_path / "p0.json", "--out", tmp_path / "out")
-    err = refused(capsys, *one, "--solution", tmp_path / "gone")
-    assert "gone: cannot be read: No such file or directory" in err
-    assert "name --solvers, --solution or both" in refused(capsys, *one)

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from cli_tools import Capture, refused, run, run_json
+from cli_tools import Capture, refused, run
 from naive import TooManyLoops, published_fit
 from naive_conservative import Interval, earliest_hole
 from naive_optimum import optimum
 
 from allocsolve import judge, solve
-from allocsolve.cli import main
 from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
 from allocsolve.heuristics.evolution.list_scheduling import Fit, list_starts, schedule_of
 from allocsolve.heuristics.workload.conservative import Conservative
@@ -371,55 +370,6 @@ def files(folder: Path, schedule: WorkloadSchedule = LATE_HEAD) -> tuple[Path, P
     return folder / "three.json", folder / "late.json"
 
 
-def test_the_command_names_the_first_breach_of_each_claim(capsys: Capture, tmp_path: Path) -> None:
-    problem, schedule = files(tmp_path)
-    shown = run(
-        capsys, "check", problem, schedule, "--claims", "work-conserving, easy,fcfs", status=1
-    ).splitlines()
-    assert shown[0].split() == ["work-conserving", "holds"]
-    assert shown[1].startswith("easy             broken: job 'j2' starts at 2 s on 1 node")
-    assert shown[2].endswith("broken: job 'j2' starts at 2 s, before 'j1', which came first")
-    assert shown[-1] == "2 of 3 claims do not hold"
-    shown = run(capsys, "check", problem, schedule, "--claims", "capacity,release").splitlines()
-    assert shown[-1] == "all hold (3 jobs, 4 nodes, submitted over 2 s)"
-
-
-def test_the_command_says_it_in_json_too(capsys: Capture, tmp_path: Path) -> None:
-    problem, schedule = files(tmp_path)
-    said = run_json(capsys, "check", problem, schedule, "--claims", "easy,capacity", status=1)
-    assert (said["holds"], said["breaches"]["capacity"]) == (False, None)
-    assert (said["breaches"]["easy"]["job"], said["breaches"]["easy"]["at"]) == ("j2", 2)
-    assert said["breaches"]["easy"]["numbers"]["shadow_time_after"] == 1002
-    said = run_json(capsys, "check", problem, schedule, "--claims", "sizes")
-    assert said == {"holds": True, "tolerance_s": 0, "never_run": 0, "breaches": {"sizes": None}}
-
-
-@pytest.mark.parametrize("left", [1, 2, 3])
-def test_the_command_says_how_many_jobs_never_run(left: int, capsys: Capture, tmp_path: Path) -> None:
-    problem, _ = files(tmp_path)
-    rows = ["j0,0,100,0-2", "j2,2,1002,3"][: 3 - left]
-    (tmp_path / "jobs.csv").write_text(
-        "\n".join(["job_id,starting_time,finish_time,allocated_resources", *rows, ""])
-    )
-    asked = ("check", problem, tmp_path / "jobs.csv", "--claims", "run-times")
-    said = f"{left} of 3 jobs never run{'s' * (left == 1)}"
-    assert run(capsys, *asked, status=1).splitlines()[-2:] == [said, "1 of 1 claim does not hold"]
-    assert run_json(capsys, *asked, status=1)["never_run"] == left
-
-
-def test_tables_of_other_programs_are_held_to_claims(capsys: Capture, tmp_path: Path) -> None:
-    problem, _ = files(tmp_path)
-    (tmp_path / "jobs.csv").write_text(
-        "job_id,starting_time,finish_time,allocated_resources\nj0,0,100,0-2\nj1,1002,1012,0-3\nj2,2,1002,3\n"
-    )
-    (tmp_path / "job_statistics.csv").write_text(
-        "ID,Submit Time,Start Time,End Time\n0,0,0,100\n1,1,1002,1012\n2,2,2,1002\n"
-    )
-    for name in ("jobs.csv", "job_statistics.csv"):  # one of them is read with a warning
-        assert main(["check", str(problem), str(tmp_path / name), "--claims", "easy", "--json"]) == 1
-        assert json.loads(capsys.readouterr().out)["breaches"]["easy"]["at"] == 2
-
-
 def test_a_picture_marks_the_job_and_the_instant(capsys: Capture, tmp_path: Path) -> None:
     problem, schedule = files(tmp_path)
     picture = tmp_path / "breach.svg"
@@ -447,15 +397,3 @@ def test_a_picture_of_a_long_schedule_shows_the_part_around_the_instant() -> Non
     text = str(breach_picture(problem, schedule, breach))
     assert 80 < text.count("nodes from") + text.count("node from") < 130
     assert "j700: 1 node from 7003 s" in text
-
-
-def test_what_has_no_claims_is_refused(capsys: Capture, tmp_path: Path) -> None:
-    problem, schedule = files(tmp_path)
-    command = ("check", problem, schedule, "--claims")
-    assert "unknown claim 'esay'; did you mean easy" in refused(capsys, *command, "esay")
-    assert "easy is named twice" in refused(capsys, *command, "easy,easy")
-    assert "'' names no claim" in refused(capsys, *command, "")
-    other = tmp_path / "evolution.json"
-    write_problem(EvolutionProblem(4, (EvolutionProfile(((1, 1),)),)), other)
-    said = refused(capsys, "check", other, schedule, "--claims", "easy")
-    assert "only answers of the family workload have claims, this is of the family evolution" in said

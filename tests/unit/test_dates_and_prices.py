@@ -43,6 +43,7 @@ from allocsolve.model import (
     Amdahl,
     Budget,
     Clock,
+    ClosedWindow,
     Job,
     Jobs,
     Join,
@@ -238,6 +239,49 @@ def test_jobs_without_weight_have_no_dates() -> None:
         for leaf in tree.root.leaves():
             tree.value(leaf)
         assert min(leaf.bound for leaf in tree.root.leaves()) / 30 == pytest.approx(result.bound, rel=1e-4)
+
+
+def on_a_machine(count: int = 14, seed: int = 1) -> WorkloadProblem:
+    """The log on a machine with GPUs that is closed for a while, and jobs that are eligible later."""
+    packed, random = log(count, seed).packed, np.random.default_rng(seed)
+    needs = [{"gpus": int(random.integers(1, 7))} if random.random() < 0.6 else None for _ in range(count)]
+    eligible = np.where(random.random(count) < 0.1, packed.submit + 50, np.nan)
+    jobs = Jobs(packed.submit, packed.nodes, packed.runtime, needs=needs, eligible=eligible)
+    middle = float(np.floor(packed.submit.mean()))
+    return WorkloadProblem(
+        16, jobs, resources={"gpus": 8}, closed=[ClosedWindow(middle, middle + 300, {"nodes": 15, "gpus": 4})]
+    )
+
+
+def test_trees_on_a_machine_with_resources_and_windows() -> None:
+    problem = on_a_machine()
+    before: Any = Prices()(problem, Budget(iterations=100))
+    solver = DateBranching(params=FEW_ASCENTS)
+    result: Any = solver(problem, Budget(iterations=40))
+    assert result.certificate["kind"] == "date-tree"
+    assert result.certificate["units"] == {"gpus": 1}
+    assert certified(problem, result) == result.bound
+    assert before.bound < result.bound <= result.objective
+    for other in (DateBranching, Prices):
+        further: Any = other(start=result.answer, certificate=result.certificate)(
+            problem, Budget(iterations=10)
+        )
+        assert further.objective <= result.objective
+        assert further.bound >= result.bound
+
+
+def test_a_warm_up_on_a_machine_goes_through_a_tree() -> None:
+    problem = on_a_machine()
+    result: Any = DateBranching(params=FEW_ASCENTS).warm_up(problem, Budget(iterations=4))
+    assert result.certificate["kind"] == "date-tree"
+    assert certified(problem, result) == result.bound
+
+
+def test_trees_of_stretches_on_a_machine() -> None:
+    problem = on_a_machine(36, 2)
+    result: Any = SHORT_STRETCHES(problem, Budget(iterations=6))
+    assert result.certificate["kind"] == "date-trees"
+    assert certified(problem, result) == result.bound
 
 
 #: With it a log of 70 jobs is several stretches.

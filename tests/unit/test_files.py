@@ -24,7 +24,6 @@ from json_tools import (
     faults_of,
     problem_faults,
     saved,
-    solution_faults,
     without,
 )
 from network_texts import FREE, SAMPLES
@@ -77,33 +76,6 @@ def test_whole_numbers_are_integers_however_they_are_written(tmp_path: Path) -> 
     assert problem_faults(tmp_path, {**MINIMAL, "num_nodes": 1e300})[0].endswith(" is beyond 2^53")
 
 
-STEP = ("applications", 1, "steps", 0)
-KINDS = "'evolution' or 'partition' or 'workload' or 'reservation' or 'placement'"
-FAULTY_PROBLEMS = {
-    "same names": (
-        changed(MINIMAL, ("applications", 0, "name"), "a1"),
-        "applications[1].name: 'a1' also names applications[0]",
-    ),
-    "nodes 9": (changed(MINIMAL, (*STEP, 1), 9), "applications[1].steps[0][1]: nodes 9 is above num_nodes 8"),
-    "horizon": (
-        changed(changed(MINIMAL, (*STEP, 0), 2**53), ("applications", 0, "release"), 2**53),
-        "latest release plus all durations is 18014398509482094 s, beyond 2^53",
-    ),
-    "same empty names": (
-        {**MINIMAL, "applications": [{"name": "", "steps": [[1, 1]]}] * 2},
-        "applications[1].name: '' also names applications[0]",
-    ),
-    "format": ({**MINIMAL, "format": "allocsolve/2"}, "format: 'allocsolve/2' is not 'allocsolve/1'"),
-    "format list": ({**MINIMAL, "format": [1]}, "format: a list of 1 is not 'allocsolve/1'"),
-    "missing format": (without(MINIMAL, "format"), "format: missing"),
-    "kind": ({**MINIMAL, "kind": "evolution-schedule"}, f"kind: 'evolution-schedule' is not {KINDS}"),
-    "missing kind": (without(MINIMAL, "kind"), "kind: missing"),
-    "schema": ({"$schema": 5, **MINIMAL}, "$schema: must be a string, not 5"),
-    "list": ([MINIMAL], "must be an object, not a list of 1"),
-    "number": (7, "must be an object, not 7"),
-}
-
-
 def test_all_faults_of_a_problem_are_told_at_once(tmp_path: Path) -> None:
     document = {
         "format": "allocsolve/1",
@@ -121,36 +93,6 @@ def test_all_faults_of_a_problem_are_told_at_once(tmp_path: Path) -> None:
         "applications[2].name: must be a string, not 2",
         "applications[2]: unknown field 'step' (known: name, release, steps)",
     )
-
-
-FAULTY_TEXTS = {
-    "broken": ('{\n  "format": oops}', "line 2, column 13: Expecting value"),
-    "empty": ("", "is empty"),
-    "NaN": ('{"meta": {"a b": [0, NaN]}}', "meta.'a b'[1]: nan is not a finite number"),
-    "Infinity": ('{"expand_limit": Infinity}', "expand_limit: inf is not a finite number"),
-    "overflow": ('{"expand_limit": 1e999}', "expand_limit: inf is not a finite number"),
-    "endless integer": ('{"num_nodes": -' + "9" * 5000 + "}", "num_nodes: -inf is not a finite number"),
-    "duplicate key": (
-        '{"applications": [{"name": "x", "name": "y"}]}',
-        "applications[0]: the key 'name' stands twice",
-    ),
-    "duplicate key at the top": ('{"kind": 1, "kind": 2}', "top level: the key 'kind' stands twice"),
-    "half a character": ('{"name": "a\\ud800"}', "name: 'a\\ud800' has half of a surrogate pair"),
-    "half a key": ('{"meta": {"\\udfff": 1}}', "meta: '\\udfff' has half of a surrogate pair"),
-    "too deep": ("[" * 100_000, "lists and objects are nested too deeply"),
-}
-
-
-@pytest.mark.parametrize(("text", "fault"), FAULTY_TEXTS.values(), ids=FAULTY_TEXTS.keys())
-def test_what_is_not_json_is_refused(tmp_path: Path, text: str, fault: str) -> None:
-    assert problem_faults(tmp_path, text) == (fault,)
-    assert solution_faults(tmp_path, text) == (fault,)
-
-
-def test_a_long_value_is_cut_and_kept_on_one_line(tmp_path: Path) -> None:
-    (fault,) = problem_faults(tmp_path, {**MINIMAL, "kind": "a\n" * 1000})
-    shown = "a\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na..."
-    assert fault == f"kind: '{shown} is not {KINDS}"
 
 
 def test_an_unreadable_file_is_told_with_the_reason(tmp_path: Path) -> None:
@@ -246,46 +188,6 @@ def test_what_the_judge_says_of_any_times_is_no_fault_of_the_file(
 
 
 ANSWER = ("applications", 0)
-
-FAULTY_SOLUTIONS = {
-    "another problem": (
-        {**SOLUTION, "problem": "f" * 64},
-        f"problem: this solves another problem, 'ffffffffffff', not '{digest(PROBLEM)[:12]}'",
-    ),
-    "problem number": (
-        {**SOLUTION, "problem": 5},
-        f"problem: this solves another problem, 5, not '{digest(PROBLEM)[:12]}'",
-    ),
-    "kind": ({**SOLUTION, "kind": "evolution"}, "kind: 'evolution' is not 'evolution-schedule'"),
-    "unknown field": ({**SOLUTION, "score": 1}, "unknown field 'score' (extra data belongs in meta)"),
-    "missing application": (without(SOLUTION, *ANSWER), "applications: 'a1' is missing"),
-    "too few durations": (
-        changed(SOLUTION, (*ANSWER, "durations"), [31]),
-        "applications[0].durations: 1 durations for the 2 steps of 'a1'",
-    ),
-}
-
-
-FAULTY = [
-    *(pytest.param(problem_faults, *row, id=name) for name, row in FAULTY_PROBLEMS.items()),
-    *(pytest.param(solution_faults, *row, id=f"solution: {name}") for name, row in FAULTY_SOLUTIONS.items()),
-]
-
-
-@pytest.mark.parametrize(("faults", "document", "fault"), FAULTY)
-def test_a_fault_is_told_with_place_and_value(
-    tmp_path: Path, faults: Any, document: object, fault: str
-) -> None:
-    assert faults(tmp_path, document) == (fault,)
-
-
-def test_wrong_names_in_a_solution_are_told_at_once(tmp_path: Path) -> None:
-    answers = [{"name": name, "start": 0, "durations": [60, 30]} for name in ("a1", "b", "a1")]
-    assert solution_faults(tmp_path, {**SOLUTION, "applications": answers}) == (
-        "applications[1].name: the problem has no application 'b'",
-        "applications[2].name: 'a1' also names applications[0]",
-        "applications: 'a0' is missing",
-    )
 
 
 def test_a_solution_that_ends_beyond_64_bits_is_refused(tmp_path: Path) -> None:
@@ -479,41 +381,6 @@ a0,30,8,8,,2
 a1,90,4,8,10,2
 """
 MESH = "node,x,y,free,size\n0,0,0,1,2\n1,1,0,1,2\n2,0,1,0,2\n3,1,1,1,2\n"
-
-FAULTS = {
-    "": "is empty",
-    TABLE.replace(",nodes,", ",width,"): "there is no column 'nodes'; unknown column 'width'; known: appl",
-    TABLE.replace("release", "nodes"): "the column 'nodes' stands twice",
-    TABLE.replace("a0,30,8,8,,2", "a0,30,8"): "line 3: 3 cells for 6 columns",
-    TABLE.replace("a0,60", "a0,0"): "line 2: duration 0 is below 1",
-    TABLE.replace("a0,60", "a0,1.5"): "line 2: duration must be an integer, not 1.5",
-    TABLE.replace("a0,60", "a0,NA"): "line 2: duration must be an integer, not null",
-    TABLE.replace("30,8,8", "30,9,8"): "line 3: nodes 9 is above num_nodes 8",
-    TABLE.replace("90,4,8", "90,4,9"): "line 4: num_nodes 9, but 8 in line 2",
-    TABLE.replace("30,8,8,", "30,8,8,7"): "line 3: release 7, but 0 in line 2",
-    TABLE.replace("4,8,10", "4,8,-1"): "line 4: release -1 is below 0",
-    TABLE.replace(",2\n", f",{'9' * 400}\n"): "expand_limit: must be a number or null, not '99999999",
-    TABLE.replace("8,10,2", "8,10,3"): "line 4: expand_limit 3, but 2 in line 2",
-    "application,step,duration,nodes,num_nodes\na,0,1,1,8\na,2,1,1,8\n": "line 3: step 2 of 'a' where step 1",
-    "application,step,duration,nodes,num_nodes\na,0,1,1,8\na,x,1,1,8\n": "line 3: step 'x' of 'a' where",
-    "application,duration,nodes,num_nodes\n": "there are no rows",
-    'application,duration\n"a,1': "line 2: unexpected end of data",
-    MESH.replace("3,1,1,1,2\n", ""): "3 rows, but the coordinates are those of a machine of 2x2 nodes",
-    MESH.replace("3,1,1,1", "3,0,1,1"): "line 5: node 3, but the one at these coordinates is 2; line 5: node",
-    MESH.replace("1,1,0,1,2", "1,1,0,2,2"): "line 3: free must be 0 or 1, not 2",
-    MESH.replace("1,1,0,1,2", "1,1,-1,1,2"): "line 3: y must be an integer from 0 on, not -1",
-    MESH.replace(",y", ",z"): "there is a column z, but none y",
-    MESH.replace(",2\n", ",4\n"): "size: value 4 is above the number of free nodes 3",
-}
-
-
-@pytest.mark.parametrize("text", FAULTS)
-def test_a_fault_is_named_with_its_line(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(FormatError) as refusal:
-        read_problem(path)
-    assert str(refusal.value).startswith(f"{path}: {FAULTS[text]}")
 
 
 def test_a_table_of_bytes_is_refused(tmp_path: Path) -> None:

@@ -182,32 +182,6 @@ def test_a_command_draws_what_its_generator_does(
     assert "exists; --force replaces" in refused(capsys, *words)
 
 
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        ("lublin1999 --count 2 --seed 3 --num-jobs 5 --nodes 9", "argument --nodes: '9' is below 32"),
-        ("linnert2024 --count 2 --seed 5 --gap 0", "--gap"),
-        ("linnert2024 --count 2 --seed 5 --kind lublin", "--kind"),
-        ("linnert2024 --count 2 --seed 5 --program 4", "--program"),
-        ("evotree --count 2 --seed 42 --load .5", "--load is for streams"),
-        ("elastic rigid.json --share .4 --seed 1 --tick -1", "--tick: -1 is below 0"),
-        ("elastic elastic.json --share .4 --seed 1", "only rigid jobs"),
-        (
-            "elastic other.json --share .4 --seed 1",
-            "is a problem of the kind evolution, not a ",
-        ),
-        ("lina rigid.json --share .4 --seed 1 --arrivals 0", "factor 0 of the times"),
-    ],
-)
-def test_a_command_refuses_what_cannot_be_drawn(
-    command: str, said: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name, problem in (("rigid", RIGID), ("elastic", ELASTIC), ("other", klein2011(1, num_apps=(2, 2)))):
-        write_problem(problem, f"{name}.json")
-    assert said in refused(capsys, "generate", *command.split(), "--out", "out")
-
-
 def test_workloads_to_change_are_logs_or_come_by_stdin(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,9 +15,10 @@ from allocsolve.adaptors import FEATURES, AgentPolicy, train_test_ranges, window
 from allocsolve.adaptors.gymnasium import ENV_ID, WorkloadEnv
 from allocsolve.bounds.workload import time_prices
 from allocsolve.errors import InvalidOption, UnknownName
+from allocsolve.heuristics import FirstFit
 from allocsolve.instances.generators.examples import random_workload
-from allocsolve.judge import certified_bound
-from allocsolve.model import Amdahl, Job, Phases, WorkloadProblem
+from allocsolve.judge import certified_bound, workload_violations
+from allocsolve.model import Amdahl, Job, NodeType, Phases, WorkloadProblem
 from allocsolve.simulation import EngineRules, simulate
 from allocsolve.testing.policies import check_policy
 
@@ -236,3 +237,47 @@ def test_without_gymnasium_it_says_what_brings_it() -> None:
     _, told = python("-c", code, status=1)
     said = "environments for agents need gymnasium: pip install 'allocsolve[rl]'"
     assert told.splitlines()[-1] == f"ModuleNotFoundError: {said}"
+
+
+def test_nodes_that_are_places_are_scheduled() -> None:
+    """An agent that starts whatever fits is first fit, nodes included; rewards are those of the judge."""
+    jobs = [Job(at // 2, 1, 3 + at % 5, chunks=1 + at % 3, each={"cpus": 1 + at % 4}) for at in range(24)]
+    jobs += [Job(at, 2, 4) for at in (3, 9)]
+    types = [NodeType("thin", 2, {"cpus": 4}), NodeType("gpu", 1, {"cpus": 8, "gpus": 2}, weight=1)]
+    log = WorkloadProblem(None, jobs, node_types=types)
+    options: dict[str, Any] = {"jobs": len(jobs), "window": 32, "test_share": 0, "choice": "best-fit"}
+    env = gymnasium.make(ENV_ID, problem=log, **options).unwrapped
+    assert isinstance(env, WorkloadEnv)
+    check_env(env)
+    _, info = env.reset(seed=1)
+    total, ended = 0.0, False
+    while not ended:
+        seen, reward, ended, _, info = env.step(np.argmax(env.action_masks()))
+        assert env.observation_space.contains(seen)
+        total += float(reward)
+    expected = FirstFit(choice="best-fit").simulated(env.episode).schedule
+    assert env.schedule == expected
+    assert workload_violations(env.episode, env.schedule) == ()
+    assert -total == pytest.approx(info["value"])
+    assert 0 < info["bound"] <= info["value"]
+
+
+def _needs(observation: Any) -> list[list[float]]:
+    """Return by job its nodes, its part of what it would need to fit, and what is free."""
+    told = columns(observation)
+    rows: list[list[float]] = np.column_stack(
+        [told[name] for name in ("nodes", "share_of_free", "free")]
+    ).tolist()
+    return rows
+
+
+def test_what_is_seen_of_places_was_worked_out_by_hand() -> None:
+    """Of 12 processors and 2 GPUs on 3 nodes; a job of 3 chunks with 2 processors, and one of both GPUs."""
+    jobs = [Job(0, 1, 9, chunks=3, each={"cpus": 2}), Job(0, 1, 9, chunks=2, each={"gpus": 1}), Job(0, 3, 9)]
+    types = [NodeType("thin", 2, {"cpus": 4}), NodeType("gpu", 1, {"cpus": 4, "gpus": 2})]
+    env = WorkloadEnv(WorkloadProblem(None, jobs, node_types=types), jobs=3, window=3, test_share=0)
+    seen, _ = env.reset()
+    assert _needs(seen) == [[0.5, 0.5, 1], [1, 1, 1], [1, 1, 1]]
+    seen, _, _, _, info = env.step(0)
+    assert _needs(seen) == [[1, 1, 0.5], [1, 1, 0.5], [0, 0, 0]]
+    assert info["action_mask"].tolist() == [1, 0, 0, 1]

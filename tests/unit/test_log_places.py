@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,7 @@ from allocsolve.instances import (
     SiteNodes,
     log_problem,
     parse_node_types,
+    ran_while_closed,
     read_node_list,
     read_problem,
     read_swf_log,
@@ -27,6 +29,7 @@ from allocsolve.instances.formats.logs.pbs import held_chunks
 from allocsolve.judge import workload_violations
 from allocsolve.model import NodeType
 from allocsolve.report import whatif
+from allocsolve.report.closed import closed_parts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -180,6 +183,42 @@ def test_a_node_that_is_not_known_leaves_all_places_unknown(tmp_path: Path) -> N
     assert recorded_schedule(log).place_nodes is None
 
 
+def test_pbs_says_where_jobs_ran(tmp_path: Path) -> None:
+    site = site_nodes(node_list=_file(tmp_path, SINFO))
+    record = (
+        "03/04/2024 09:00:0{0};E;{0}.s;user=a queue=std ctime=170954000{0} start=170954100{0} {1} end={2}"
+    )
+    where = (
+        "exec_host=n1/0*2+n2/0*2 exec_vnode=(n1[0]:ncpus=2)+(n2:ncpus=2) Resource_List.select=2:ncpus=2",
+        "exec_host=g1/0+g1/1 Resource_List.select=1:ncpus=2",
+    )
+    lines = [record.format(idx, said, 1_709_542_000 + idx) for idx, said in enumerate(where)]
+    path = _file(tmp_path, "\n".join(lines) + "\n")
+    was = recorded_schedule(read_table_log(path, "pbs", fields=LogFields(site=site)))
+    assert was.place_nodes is not None
+    assert was.place_nodes.tolist() == [0, 1, 2]
+
+
+def test_events_close_the_nodes_that_they_name(tmp_path: Path) -> None:
+    site = site_nodes(node_list=_file(tmp_path, SINFO))
+    log = _sacct(tmp_path, [(1, "cpu=2", "std", "n1"), (1, "cpu=2", "std", "n2")], site)
+    when = [datetime.fromtimestamp(2e9 + hours * 3600, UTC).isoformat()[:19] for hours in (0, 1, 3)]
+    events = tmp_path / "events.txt"
+    lines = ["NodeName|TimeStart|TimeEnd|State"]
+    lines += [f"{node}|{when[0]}|{when[1]}|DOWN" for node in ("n1", "g1")]
+    lines += [f"n1|{when[1]}|{when[2]}|DRAIN", f"n9|{when[0]}|{when[2]}|DOWN"]
+    events.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = closed_parts(log, events_file=events)
+    problem = log_problem(log, closed=found.windows)
+    closed = [(each.start, each.end - each.start, each.node_ids) for each in problem.closed]
+    assert closed == [(1e9, 3600, (2,)), (1e9, 10_800, (0,))]
+    assert found.lines[-1] == "left out: 1 node that the machine does not have"
+    assert ran_while_closed(problem, recorded_schedule(log)) == 1
+    unnamed = _sacct(tmp_path, [(1, "cpu=2", "std", "n1")], site_nodes(parse_node_types("n=3x8c")))
+    with pytest.raises(InvalidOption, match="has no names of nodes"):
+        closed_parts(unnamed, events_file=events)
+
+
 def test_whole_nodes_of_one_type_are_a_plain_problem(tmp_path: Path) -> None:
     log = _sacct(tmp_path, [(2, "cpu=16", "std", "")] * 3, SiteNodes(parse_node_types("n=4x8c")))
     assert log_problem(log).on_counts().is_plain
@@ -235,10 +274,11 @@ def test_the_commands(tmp_path: Path, capsys: Capture) -> None:
     assert told["machine"] == "4 nodes (given: 4 32c1m)"
     run(capsys, "import", log, "--node-types", "n=4x32c", "--out", out, "--force")
     named = read_problem(out)
-    again = run_json(capsys, "whatif", out, "--seconds", 1, "--policy", "fcfs,easy(choice=slurm)")
+    asked = "fcfs,easy(choice=slurm),easy(choice=first)"
+    again = run_json(capsys, "whatif", out, "--seconds", 1, "--policy", asked)
     assert {*again["schedules"]} == {
         *("fcfs(choice=best-fit)", "fcfs(choice=least-loaded)"),
-        *("easy(choice=slurm)", "prices"),
+        *("easy(choice=slurm)", "easy", "prices"),
     }
     assert getattr(named, "node_types", ()) == (NodeType("n", 4, {"cpus": 32}),)
     for options, fault in (
@@ -251,7 +291,9 @@ def test_the_commands(tmp_path: Path, capsys: Capture) -> None:
     assert "keep their sizes" in refused(
         capsys, "whatif", log, "--node-types", "n=4x32c", "--malleable", "20"
     )
-    assert "no choice among them" in refused(capsys, "when", log, "--policy", "easy(choice=best-fit)")
+    assert "a choice of nodes needs --node-types" in refused(
+        capsys, "when", log, "--policy", "easy(choice=best-fit)"
+    )
     swf = _file(tmp_path, SWF)
     assert "no node has any" in refused(
         capsys, "import", swf, "--node-types", "n=4x8g", "--out", out, "--force"

@@ -1,4 +1,4 @@
-"""Windows of what ``sacctmgr show event`` prints, against counting node by node."""
+"""Nodes that were closed: events of logs, reservations, windows of options."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from cli_tools import run
-from fuzz_changes import with_changed_bytes
+from fuzz_changes import WORDS, spoilt_words, with_changed_bytes
 from hypothesis import given, strategies as st
 from offenders import all_offenders
 
-from allocsolve.errors import AllocsolveError, FormatError, InvalidOption
+from allocsolve.errors import AllocsolveError, InvalidOption
 from allocsolve.instances import (
     NodeEvent,
     NodeEvents,
     TimeOrigin,
+    closed_window,
     event_windows,
     ran_while_closed,
     read_node_events,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cli_tools import Capture
+
 
 #: 2024-03-04 08:00 UTC.
 EIGHT = 1_709_539_200
@@ -190,36 +192,6 @@ def test_jobs_that_ran_while_closed_are_counted(data: st.DataObject) -> None:
     assert ran_while_closed(problem, schedule) == len(met)
 
 
-FAULTS = {
-    "": "is empty",
-    "\n \n": "is empty",
-    "n01 down\n": "names no columns; print it with sacctmgr",
-    "JobID|Submit\n1|2\n": "no column nodename, timestart, timeend, state",
-    HEAD.replace("State|", "") + "\n": "no column state",
-    parsable("snow|n1|x|Unknown|DOWN|a|b|"): "line 2: TimeStart 'x' is no time that is read",
-    parsable("snow|n1|Unknown|Unknown|DOWN|a|b|"): "line 2: TimeStart 'Unknown' is no time",
-    parsable("snow|n1|2024-03-04T08:00:00|y|DOWN|a|b|"): "line 2: TimeEnd 'y'",
-    parsable("snow|n1|2024-03-04T08:00:00|2024-03-03T08:00:00|DOWN|a|b|"): "is before TimeStart",
-    parsable("snow|n[1|2024-03-04T08:00:00|Unknown|DOWN|a|b|"): "opening bracket that is not closed",
-    parsable("snow|n1+|2024-03-04T08:00:00|Unknown|DOWN|a|b|"): "'n1+' is cut off: print it with",
-    parsable("snow|n1|2024-03-04T08:00:00|Unknown|5|a|b|"): "the state '5' is none",
-    parsable("snow|n1|2024-03-04T08:00:00|Unknown|MIXED+|a|b|"): "'MIXED+' is cut off",
-    parsable("snow|n1|2024-03-04T08:00:00|Unknown|DOWN|a|b|cpu=x"): "'x' is no number",
-    parsable("snow|n1|2024-03-04T08:00:00|Unknown|DOWN|a|b|cpu=4,gres/g+"): "is cut off",
-    parsable("snow|n1|2024-03-04T08:00:00|Unknown|DOWN|a"): "line 2: 6 cells for 8 columns",
-}
-
-
-def test_faults_are_told(tmp_path: Path) -> None:
-    with all_offenders() as check:
-        for text, said in FAULTS.items():
-            with check(text):
-                with pytest.raises(FormatError) as caught:
-                    read(tmp_path, text)
-                assert said in str(caught.value)
-                assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize("layout", ["parsable", "fixed"])
 def test_broken_files_give_one_line(layout: str, tmp_path: Path) -> None:
     """Bytes changed at random, 120 files: read or refused in one line."""
@@ -293,18 +265,88 @@ def test_reservations_are_events(tmp_path: Path) -> None:
     assert read_node_events(path) == NodeEvents(str(path), (), 0)
 
 
+# --- Windows ------------------------------------------------------------------------------------------
+
+#: 2022-11-08 00:00 UTC.
+DAY = 1_667_865_600
+CET = TimeOrigin(epoch=0.0, zero=DAY, timezone="Europe/Berlin")
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("text", "origin", "window"),
     [
-        ("StartTime=2024-03-04T09:00:00", "", "line 1: a reservation without StartTime"),
-        ("EndTime=2024-03-04T20:00:00", "EndTime=soon", "line 6: TimeEnd 'soon'"),
-        ("2024-03-04T10:00:00", "2024-03-04T08:00:00", "line 1: TimeEnd .* is before TimeStart"),
-        ("n[01-02]", "n[01-02", "line 1: "),
-        ("ReservationName=cfd", "Name=cfd", "line 1: StartTime stands there twice"),
+        ("100+1h", None, ClosedWindow(100, 3700)),
+        ("100/3700", None, ClosedWindow(100, 3700)),
+        ("/3700", None, ClosedWindow(0, 3700)),
+        (" 0+1d12h30m15s , nodes = 5 , gpus=16", None, ClosedWindow(0, 131_415, {"nodes": 5, "gpus": 16})),
+        ("0+1.5h", None, ClosedWindow(0, 5400)),
+        ("0+1w", None, ClosedWindow(0, 604_800)),
+        ("0+90min", None, ClosedWindow(0, 5400)),
+        ("2022-11-08T08:00+8h", TimeOrigin(0.0, DAY), ClosedWindow(28_800, 57_600)),
+        ("2022-11-08T08:00:30+8h", CET, ClosedWindow(25_230, 54_030)),
+        ("2022-11-08 08:00/2022-11-08 10:00", CET, ClosedWindow(25_200, 32_400)),
+        ("2022-11-08T08:00+01:00+8h", TimeOrigin(0.0, DAY), ClosedWindow(25_200, 54_000)),
+        ("2022-11-08T08:00Z/2022-11-08T09:00Z", CET, ClosedWindow(28_800, 32_400)),
+        ("2022-11-08/2022-11-09", TimeOrigin(0.0, DAY), ClosedWindow(0, 86_400)),
+        ("2022-11-07T23:00+2h", TimeOrigin(0.0, DAY), ClosedWindow(0, 3600)),
+        (f"{DAY + 60}+60s", TimeOrigin(0.0, DAY), ClosedWindow(60, 120)),
+        ("90+60s", TimeOrigin(None, 30.0), ClosedWindow(60, 120)),
+        # a log whose second 0 is 08:00
+        ("2022-11-08T09:00+1h", TimeOrigin(DAY + 28_800, 600), ClosedWindow(3000, 6600)),
+        # clocks were set back at 03:00
+        (
+            "2022-10-30T02:30/2022-10-30T02:15",
+            TimeOrigin(0.0, DAY - 864_000, "Europe/Berlin"),
+            ClosedWindow(88_200, 90_900),
+        ),
     ],
 )
-def test_broken_reservations(old: str, new: str, said: str, tmp_path: Path) -> None:
-    path = tmp_path / "reservations"
-    path.write_text(RESERVATIONS.replace(old, new))
-    with pytest.raises(FormatError, match=said):
-        read_node_events(path)
+def test_a_window_is_read(text: str, origin: TimeOrigin | None, window: ClosedWindow) -> None:
+    assert closed_window(text, origin) == window
+
+
+@given(
+    start=st.integers(0, 10**9),
+    parts=st.lists(st.tuples(st.integers(1, 500), st.sampled_from("smhdw")), min_size=1, max_size=4),
+    amounts=st.dictionaries(st.sampled_from(["nodes", "gpus", "long"]), st.integers(1, 99)),
+    zero=st.integers(0, 10**9),
+)
+def test_start_and_duration_are_start_and_end(
+    start: int, parts: list[tuple[int, str]], amounts: dict[str, int], zero: int
+) -> None:
+    seconds = sum(
+        number * {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}[unit] for number, unit in parts
+    )
+    behind = "".join(f",{name}={amount}" for name, amount in amounts.items())
+    origin = TimeOrigin(zero=zero)
+    window = closed_window(
+        f"{start + zero}+{''.join(f'{number}{unit}' for number, unit in parts)}{behind}", origin
+    )
+    assert window == ClosedWindow(start, start + seconds, amounts)
+    assert window == closed_window(f"{start + zero}/{start + zero + seconds}{behind}", origin)
+
+
+def test_a_window_before_the_log_is_none() -> None:
+    with pytest.raises(InvalidOption, match="ends before the first submission, 2022-11-08T00:00:00"):
+        closed_window("2022-11-07T08:00+8h", TimeOrigin(0.0, DAY))
+    with pytest.raises(InvalidOption, match="ends before the first submission, second 1667865600 of the log"):
+        closed_window("5+8h", TimeOrigin(None, DAY))
+    with pytest.raises(InvalidOption, match="there is no time zone"):
+        closed_window("5+8h", TimeOrigin(0.0, DAY, "Europe/Nowhere"))
+
+
+def test_no_text_breaks_it() -> None:
+    rng = random.Random(7)
+    good = ("2022-11-08T08:00+8h,nodes=5", "100/900", "/5", "5+1d12h,gpus=3,nodes=2")
+    changed = [spoilt_words(rng, ["closed", rng.choice(good)]) for _ in range(300)]
+    for text in [*WORDS, *(word for words in changed for word in words[1:])]:
+        for origin in (None, CET):
+            assert "\n" not in _window_fault(text, origin), text
+
+
+def _window_fault(text: str, origin: TimeOrigin | None) -> str:
+    try:
+        closed_window(text, origin)
+    except AllocsolveError as fault:
+        return str(fault)
+    return ""

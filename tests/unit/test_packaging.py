@@ -74,7 +74,7 @@ def test_workflows_run_what_there_is() -> None:
         path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
         for path in (ROOT / ".github/workflows").glob("*.yml")
     }
-    assert set(flows) == {"test", "release", "site"}
+    assert set(flows) == {"test", "nightly", "release", "site"}
     container = (ROOT / "Containerfile").read_text(encoding="utf-8")
     assert container.rstrip().endswith('ENTRYPOINT ["allocsolve"]')
     commands = [

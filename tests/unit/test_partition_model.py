@@ -1,20 +1,43 @@
-"""None"""
+"""Partition problems and their answers: what is refused, and the JSON format."""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
+import json
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from hypothesis import given
+from json_tools import faults_of, saved
 from strategies import topologies
 
 from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem, UnknownName
-from allocsolve.model import HyperX, Mesh, NodeOrder, Partition, PartitionProblem, Topology, Torus, node_order
+from allocsolve.instances import (
+    digest,
+    read_solution,
+    write_problem,
+    write_solution,
+)
+from allocsolve.judge import partition_violations
+from allocsolve.model import (
+    EvolutionProblem,
+    HyperX,
+    Mesh,
+    NodeOrder,
+    Partition,
+    PartitionProblem,
+    Topology,
+    Torus,
+    node_order,
+)
 from allocsolve.model.node_orders import SLURM_BITS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 MESH = Mesh((4, 3))
 PROBLEM = PartitionProblem.of(MESH, busy=[5, 1], size=4, name="small", meta={"seed": 7})
@@ -286,3 +309,65 @@ def test_bad_options_are_named(
         node_order(Mesh(shape), name, bits=bits)
     with pytest.raises(UnknownName, match="unknown node order 'hilbrt'; did you mean hilbert"):
         node_order(Mesh((2, 2)), "hilbrt")  # type: ignore[arg-type]  # the test is that it is refused
+
+
+# --- Partition json -----------------------------------------------------------------------------------
+
+FOUR_OF_TEN = PartitionProblem.of(Mesh((4, 3)), busy=[1, 5], size=4)
+SOLUTION: dict[str, Any] = {
+    "format": "allocsolve/1",
+    "kind": "partition-set",
+    "problem": digest(FOUR_OF_TEN),
+    "nodes": [7, 3, 2, 6],
+}
+
+
+# --- solutions -----------------------------------------------------------------------------------------
+
+
+def test_a_solution_may_name_its_nodes_in_any_order(tmp_path: Path) -> None:
+    assert read_solution(saved(tmp_path, SOLUTION), FOUR_OF_TEN) == Partition(np.array([2, 3, 6, 7]))
+
+
+def test_an_infeasible_solution_is_read_for_the_judge(tmp_path: Path) -> None:
+    found = read_solution(saved(tmp_path, {**SOLUTION, "nodes": [1, 2, 2, 12, 99, -7]}), FOUR_OF_TEN)
+    assert found.nodes.tolist() == [-7, 1, 2, 2, 12, 99]
+    assert len(partition_violations(FOUR_OF_TEN, found)) == 6
+
+
+@pytest.mark.parametrize("node", [-1, 12])
+def test_a_partition_of_another_machine_is_not_written(tmp_path: Path, node: int) -> None:
+    path = tmp_path / "s.json"
+    with pytest.raises(
+        InvalidAnswer, match=rf"does not belong to the problem: node {node} is not in 0\.\.11"
+    ):
+        write_solution(path, FOUR_OF_TEN, Partition(np.array([3, node])), {})
+    assert not path.exists()
+
+
+# --- there and back ------------------------------------------------------------------------------------
+
+
+def test_complete_axes_and_boxes_are_written_where_they_are(tmp_path: Path) -> None:
+    write_problem(FOUR_OF_TEN, tmp_path / "plain.json")
+    plain = json.loads((tmp_path / "plain.json").read_text())
+    assert not {"box", "complete"} & {*plain, *plain["topology"]}
+    topology = Topology((4, 3), (True, False), (False, True))
+    write_problem(PartitionProblem.of(topology, size=4, box=(2, 2)), tmp_path / "box.json")
+    document = json.loads((tmp_path / "box.json").read_text())
+    assert document["topology"] == {"shape": [4, 3], "wrap": [True, False], "complete": [False, True]}
+    assert document["box"] == [2, 2]
+
+
+def test_families_do_not_mix(tmp_path: Path) -> None:
+    empty = EvolutionProblem(12, ())
+    assert digest(empty) != digest(FOUR_OF_TEN)
+    assert faults_of(lambda: read_solution(saved(tmp_path, SOLUTION), empty)) == (
+        "kind: 'partition-set' is not 'evolution-schedule'",
+    )
+
+
+def test_nodes_stand_on_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    write_problem(PartitionProblem.of(Mesh((64, 64)), busy=range(0, 4096, 2), size=3), path)
+    assert len(path.read_text().splitlines()) == 10

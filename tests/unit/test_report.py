@@ -1,4 +1,4 @@
-"""Reports without a browser: what is embedded, escaped and left out."""
+"""Reports of studies: what is said, tables, figures."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import hashlib
 import html as html_escapes
 import itertools
 import json
+import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, strategies as st
 from picture_tools import SVG, parsed, skylines, squares, visible
 from study_tools import MemoryStudy, failed, row, run_study, timed_out
 
@@ -21,7 +23,16 @@ from allocsolve.cli.files import write_texts
 from allocsolve.cli.study import write_report
 from allocsolve.errors import InvalidOption
 from allocsolve.instances import klein2011, uniform_occupancy
-from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedule, Mesh, Partition, terms
+from allocsolve.model import (
+    EvolutionProblem,
+    EvolutionProfile,
+    EvolutionSchedule,
+    Limit,
+    Mesh,
+    Partition,
+    terms,
+)
+from allocsolve.pictures.chart import Axis
 from allocsolve.report import examine, figures, html, markdown, page as report_page
 from allocsolve.report.page import PICTURE_BYTES, shown_instances
 
@@ -29,6 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allocsolve.model import Answer, Problem
+
 
 EVIL = "</script><img src=x onerror=alert(1)>|*&"
 
@@ -247,3 +259,143 @@ def test_names_that_are_no_unicode_are_written(tmp_path: Path) -> None:
     write_report(lone, examine(lone), page, table=tmp_path / "r.md")
     write_texts(figures(examine(lone)), tmp_path, ".svg")
     assert "<td" in page.read_text(encoding="utf-8")
+
+
+# --- Report tables ------------------------------------------------------------------------------------
+
+
+def test_markdown_by_hand() -> None:
+    rows = [row("a", "x", 120), row("a", "y", 100, 100, runtime=0.002), row("b", "x", 50)]
+    rows.append(row("b", "y", 50, 40))
+    lines = markdown(examine(rows, title="One | two")).splitlines()
+    assert lines[0] == r"# One \| two"
+    assert "| s | evolution | makespan | 2 | 1 | 0 | 0 | 2 | 1 | 4 |" in lines
+    (x,) = [line for line in lines if line.startswith("| x | 2 | 22.50")]
+    assert x.split(" | ")[2:] == [
+        r"22.50 \[20.00, 25.00\]",
+        r"22.50 \[20.00, 25.00\]",
+        r"25.00 \[20.00, 25.00\]",
+        "25.00",
+        "22.37",  # sqrt(21 * 26) - 1
+        *("1", "0", "0", "0", "0 |"),
+    ]
+    assert "| x | y | 0 | 1 | 1 | 8.33 | 1.000 | 1.000 |" in lines
+    table = lines.index("### Pairs of solvers")
+    assert lines[table + 3] == "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+
+
+def test_the_headline_names_the_best() -> None:
+    rows = [row("a", "x", 120), row("a", "y", 100, 100), row("b", "x", 50), row("b", "y", 50, 40)]
+    rows.append(row("c", "y", 5))
+    (sentence,) = examine(rows).headlines
+    assert sentence == (
+        "Of 2 solvers on 2 evolution problems, y is best: makespan 12.5 % above the best known bound on "
+        "average, best known value on 2 of 2."
+    )
+    text = markdown(examine(rows, made="Made by hand."))
+    assert text.index("Of 2 solvers") < text.index("Made by hand.") < text.index("## Study")
+    (sentence,) = examine([*rows[:1], row("a", "z", 120), row("a", "w", 120)]).headlines
+    assert ", x, z and w are best: best known value on 1 of 1." in sentence
+    (sentence,) = examine([row("a", "x", 120), timed_out(row("b", "x", 1))]).headlines
+    assert sentence == "x on 2 evolution problems: answers 1 of them, best known value on 1 of 2."
+    (sentence,) = examine([timed_out(row("b", "x", 1))]).headlines
+    assert sentence == "None of 1 solver has an answer to any of 1 evolution problem (makespan)."
+    (sentence,) = examine([row("a", "x", 1), row("b", "y", 1)]).headlines
+    assert sentence == "No evolution problem was run by all of 2 solvers (makespan)."
+
+
+@given(st.permutations([("a", 130, 100), ("b", 110, 100), ("c", 120, 100), ("d", 5, -math.inf)]))
+def test_the_least_mean_gap_stands_first(rows: list[tuple[str, int, float]]) -> None:
+    found = examine([row(name if bound > 0 else "other", name, value, bound) for name, value, bound in rows])
+    lines = markdown(found).splitlines()
+    first = lines.index("### Gap to the best known bound, in %") + 4
+    assert [line.split(" | ")[0] for line in lines[first : first + 4]] == ["| b", "| c", "| a", "| d"]
+
+
+def test_a_limit_is_no_failure_and_overruns_are_counted() -> None:
+    rows = [
+        row("a", "x", 9, limit=Limit.ITERATIONS, runtime=11.3),
+        row("b", "x", 9, limit=Limit.ITERATIONS, runtime=9.9),
+        timed_out(row("c", "x", 9, runtime=11.2)),
+    ]
+    text = markdown(examine(rows))
+    failures = text[text.index("## Failures") : text.index("## Stopped by a limit")]
+    assert "iteration limit" not in failures
+    assert "| s: makespan | x | time limit, no answer | 1 | c |" in failures
+    assert "| s: makespan | x | iteration limit | 2 | a, b |" in text
+    assert "| x | 3 | 0 | 1 | 2 | 0 |" in text
+
+
+# --- Report figures -----------------------------------------------------------------------------------
+
+
+def test_more_solvers_than_colours_are_chosen_by_their_gaps() -> None:
+    problem = EvolutionProblem(4, (EvolutionProfile([(10, 2)]),))
+    bounds = [100, *[-math.inf] * 14]
+    rows = [row(name, f"s{idx}", 100 + idx, bounds[idx]) for idx in range(15) for name in "ab"]
+    found = figures(examine(rows))
+    texts = {node.text for node in parsed(found["s-makespan-profile"]).iter(f"{SVG}text")}
+    assert {f"s{idx}" for idx in range(10)} <= texts
+    assert "s10" not in texts
+    assert "Of 15 solvers the 10 with most answers" in html(
+        examine(rows), MemoryStudy(rows, {f"digest of {name}": problem for name in "ab"})
+    )
+
+
+def test_dots_that_cover_each_other_are_drawn_once() -> None:
+    rows = [row(f"i{idx}", "x", 150, 100, runtime=1 + idx / 1e6) for idx in range(500)]
+    document = figures(examine(rows))["s-makespan-time-gap"]
+    dots = [path for path in parsed(document).iter(f"{SVG}path") if path.attrib["class"] == "d0"]
+    assert [path.attrib["d"].count("M") for path in dots] == [1, 1]  # the legend, and all of them
+
+
+@given(st.lists(st.floats(1e-7, 1e7), min_size=1, max_size=20), st.booleans())
+def test_axes_hold_their_values_and_have_ticks(values: list[float], log: bool) -> None:
+    axis = Axis.around("", values, log=log)
+    places = [axis.fraction(value) for value in sorted(values)]
+    assert places == sorted(places)
+    assert places[0] >= -1e-6
+    assert places[-1] <= 1 + 1e-6
+    ticks = axis.ticks()
+    assert 2 <= len(ticks) <= 12
+    assert all(-1e-6 <= axis.fraction(tick) <= 1 + 1e-6 for tick in ticks)
+    assert len({axis.write(tick) for tick in ticks}) == len(ticks)
+
+
+def _drawn(document: str, kind: str) -> list[list[tuple[float, float]]]:
+    """The points of each shape of a class."""
+    root = parsed(document)
+    paths = [path.attrib["d"] for path in root.iter(f"{SVG}path") if path.get("class") == kind]
+    return [[(float(x), float(y)) for x, y in re.findall(r"[ML](\S+?) (\d+\.?\d*)", d)] for d in paths]
+
+
+def test_a_performance_profile_is_drawn_to_scale() -> None:
+    rows = [row("a", "x", 100), row("b", "x", 100), row("a", "y", 110), row("b", "y", 120)]
+    document = figures(examine(rows))["s-makespan-profile"]
+    (((left, top), (_, bottom), (right, _)),) = _drawn(document, "axis")
+    legend, curve = _drawn(document, "s1")
+    assert len(legend) == 2
+    middle, half = (left + right) / 2, (top + bottom) / 2
+    steps = [(left, bottom), (middle, bottom), (middle, half), (right, half), (right, top)]
+    assert curve == [pytest.approx(point, abs=0.06) for point in steps]
+
+
+def test_a_box_is_drawn_to_scale() -> None:
+    gaps = (5, 20, 20, 30, 30, 40, 65, 200)
+    rows = [row(f"i{idx}", "x", 100 + gap, 100) for idx, gap in enumerate(gaps)]
+    document = figures(examine(rows))["s-makespan-gaps"]
+    (((left, _), _, (right, _)),) = _drawn(document, "axis")
+
+    def percent(x: float) -> float:
+        return 200 * (x - left) / (right - left)
+
+    whisker, *_ = _drawn(document, "whisker")
+    assert [percent(x) for x, _ in whisker] == pytest.approx([5, 65], abs=0.05)
+    ((corner,),) = _drawn(document, "box")
+    assert percent(corner[0]) == pytest.approx(20, abs=0.05)
+    ((median, _),) = _drawn(document, "median")
+    assert percent(median[0]) == pytest.approx(30, abs=0.05)
+    ((mean, _),) = _drawn(document, "mean")
+    assert percent(mean[0]) == pytest.approx(sum(gaps) / 8, abs=0.05)
+    ((outlier,),) = _drawn(document, "outlier")
+    assert percent(outlier[0]) == pytest.approx(200, abs=0.05)

@@ -15,7 +15,7 @@ from reservation_strategies import reservation_problems, reservation_schedules
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem
 from allocsolve.instances import linnert2024
 from allocsolve.instances.formats.own import reservation as codec
-from allocsolve.instances.formats.own.envelope import parse_problem, parse_solution
+from allocsolve.instances.formats.own.envelope import parse_problem
 from allocsolve.instances.generators.examples import reservation_examples
 from allocsolve.judge import reservation_metrics, reservation_violations
 from allocsolve.model import (
@@ -193,48 +193,6 @@ def test_metrics() -> None:
 def test_columns_that_do_not_belong_together(columns: dict[str, Any], fault: str) -> None:
     with pytest.raises(InvalidAnswer, match=fault):
         executed(**columns)
-
-
-def test_all_faults_of_a_file_at_once() -> None:
-    document: dict[str, Any] = {
-        "format": "allocsolve/1",
-        "kind": "reservation",
-        "topology": {"shape": [4, 2]},
-        "jobs": [
-            {"arrival": 0, "nodes": 9, "runtime": 1, "deadline": 5},
-            {"arrival": 3, "nodes": 1, "runtime": 1, "deadline": 5},
-            {"arrival": 2, "nodes": 1, "runtime": 1, "deadline": 5, "program": 1, "name": "j1"},
-        ],
-    }
-    with pytest.raises(FormatError) as error:
-        parse_problem(document, "file")
-    told = "; ".join(error.value.faults)
-    for fault in (
-        "jobs[0].nodes: value 9 is above the nodes of the machine 8",
-        "jobs[2]: arrival 2 is before that of the job in front of it, 3",
-        "jobs[2].name: 'j1' is also that of jobs[1]",
-    ):
-        assert fault in told
-
-
-def test_all_faults_of_an_answer_at_once() -> None:
-    rows: list[Any] = [
-        {"name": "j1", "outcome": "rejected"},
-        {"name": "j0", "outcome": "booked", "nodes": [1]},
-        {"name": "all", "outcome": "cancelled"},
-        {"name": "j3", "outcome": "rejected"},
-        {"name": "j1", "outcome": "rejected"},
-    ]
-    document = {"format": "allocsolve/1", "kind": "reservation-schedule", "jobs": rows}
-    with pytest.raises(FormatError) as error:
-        parse_solution(document, "file", PROBLEM)
-    told = "; ".join(error.value.faults)
-    for fault in (
-        "jobs[1]: nodes without start and end",
-        "jobs[3].name: the problem has no job 'j3'",
-        "jobs[4].name: 'j1' stands twice",
-    ):
-        assert fault in told
 
 
 def test_programs_run_on_lines_and_rings_only() -> None:

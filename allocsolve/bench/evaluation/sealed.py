@@ -336,6 +336,7 @@ def _text(mark: bytes, data: bytes) -> str:
 
 def _schedule(problem: WorkloadProblem, process: _Process) -> WorkloadSchedule:
     """Run a workload to its end under the policy of a process."""
+    problem.check_plain("sealed")
     engine, sender = Engine(problem), ViewSender()
     while (view := engine.advance()) is not None:
         data = process.decided(sender.message(view))

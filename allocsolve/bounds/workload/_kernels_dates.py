@@ -1,7 +1,8 @@
 """Kernels of prices per job with starts in windows: what surely runs, which starts are left, what they cost.
 
 A job with its start in [a, b] surely runs from b to a plus its run time. There it has no price, others share
-what it leaves, and jobs that do not fit beside it cannot run: that bars starts.
+what it leaves of each resource, and jobs that do not fit beside it cannot run, nor do they where too much is
+closed: that bars starts.
 """
 
 from __future__ import annotations
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 _ROUNDS = 8
 
 
+class Rooms(NamedTuple):
+    """What jobs need of a machine and what is there, in units of each resource; read-only."""
+
+    needs: IntArray  #: shape (jobs, resources)
+    room: IntArray  #: shape (slots, resources): the most that is there within each slot
+
+
 class Dates(NamedTuple):
     """When jobs may start, and what surely runs; kernels change the arrays."""
 
@@ -30,10 +38,11 @@ class Dates(NamedTuple):
     #: Shape (jobs,) each: from which slot and to before which one a job surely runs; equal if nowhere.
     begin: IntArray
     end: IntArray
-    #: Shape (slots,): the nodes that such jobs hold.
-    held: IntArray
-    #: Shape (slots,), of which the first ``number[0]`` count: the slots in which they hold some, rising.
-    busy: IntArray
+    #: Shape (slots, resources): what such jobs leave.
+    left: IntArray
+    #: Shape (slots,), of which the first ``number[0]`` count: the slots in which some job does not fit into
+    #: that, rising.
+    full: IntArray
     number: IntArray
 
 
@@ -46,11 +55,21 @@ class Spans(NamedTuple):
 
 
 @inner_kernel
-def _hold(jobs: PricedJobs, edges: FloatArray, dates: Dates) -> int:
-    """Fill in what surely runs; return the most nodes that it holds."""
-    dates.held[:] = 0
-    most, slots = 0, len(edges) - 1
-    for job in range(len(jobs.nodes)):
+def _fits(rooms: Rooms, left: IntArray, job: int, slot: int) -> bool:
+    inside = True
+    for resource in range(left.shape[1]):
+        inside = inside and rooms.needs[job, resource] <= left[slot, resource]
+    return inside
+
+
+@inner_kernel
+def _hold(jobs: PricedJobs, edges: FloatArray, rooms: Rooms, most: IntArray, dates: Dates) -> bool:
+    """Fill in what surely runs; return whether all of it fits. `most` is the most that a job needs."""
+    slots, resources = rooms.room.shape
+    for slot in range(slots):
+        for resource in range(resources):
+            dates.left[slot, resource] = rooms.room[slot, resource]
+    for job in range(len(rooms.needs)):
         until = dates.earliest[job] + jobs.runtime[job]
         dates.begin[job] = dates.end[job] = 0
         if dates.latest[job] < until:
@@ -59,32 +78,37 @@ def _hold(jobs: PricedJobs, edges: FloatArray, dates: Dates) -> int:
                 slot -= 1
             dates.begin[job] = slot
             while slot < slots and edges[slot + 1] <= until:
-                dates.held[slot] += jobs.nodes[job]
-                most = max(most, dates.held[slot])
+                for resource in range(resources):
+                    dates.left[slot, resource] -= rooms.needs[job, resource]
                 slot += 1
             dates.end[job] = slot
     dates.number[0] = 0
     for slot in range(slots):
-        if dates.held[slot]:
-            dates.busy[dates.number[0]] = slot
+        some = False
+        for resource in range(resources):
+            if dates.left[slot, resource] < 0:
+                return False
+            some = some or dates.left[slot, resource] < most[resource]
+        if some:
+            dates.full[dates.number[0]] = slot
             dates.number[0] += 1
-    return most
+    return True
 
 
 @inner_kernel
 def _spans(
-    jobs: PricedJobs, edges: FloatArray, capacity: int, dates: Dates, job: int, spans: Spans, at: int
+    jobs: PricedJobs, edges: FloatArray, rooms: Rooms, dates: Dates, job: int, spans: Spans, at: int
 ) -> int:
     """Return how many spans of starts a job has; they are filled in from `at` on if there is room."""
     earliest, latest, runtime = dates.earliest[job], dates.latest[job], jobs.runtime[job]
     fill, count = at < len(spans.low), 0
     first = bisect_right(edges, len(edges), earliest) - 1
-    for index in range(bisect_right(dates.busy, dates.number[0], first - 1), dates.number[0]):
-        slot = dates.busy[index]
+    for index in range(bisect_right(dates.full, dates.number[0], first - 1), dates.number[0]):
+        slot = dates.full[index]
         if edges[slot] - runtime >= latest:
             break
         own = dates.begin[job] <= slot < dates.end[job]
-        if not own and jobs.nodes[job] > capacity - dates.held[slot]:
+        if not own and not _fits(rooms, dates.left, job, slot):
             if earliest <= edges[slot] - runtime:
                 if fill:
                     spans.low[at + count], spans.high[at + count] = earliest, edges[slot] - runtime
@@ -98,16 +122,21 @@ def _spans(
 
 
 @kernel
-def settle_dates(jobs: PricedJobs, edges: FloatArray, capacity: int, dates: Dates, offsets: IntArray) -> bool:
-    """Narrow the windows of all jobs; fill in where the spans of each begin; return whether all have some."""
-    slots = len(edges) - 1
+def settle_dates(
+    jobs: PricedJobs, edges: FloatArray, rooms: Rooms, most: IntArray, dates: Dates, offsets: IntArray
+) -> bool:
+    """Narrow the windows of all jobs; fill in where the spans of each begin; return whether all have some.
+
+    `most` is the most that a job needs of each resource; shape (resources,).
+    """
+    slots, count = len(rooms.room), len(rooms.needs)
     room = Spans(offsets, np.empty(slots + 1), np.empty(slots + 1))
     for _ in range(_ROUNDS):
-        if _hold(jobs, edges, dates) > capacity:
+        if not _hold(jobs, edges, rooms, most, dates):
             return False
         narrower = False
-        for job in range(len(jobs.nodes)):
-            found = _spans(jobs, edges, capacity, dates, job, room, 0)
+        for job in range(count):
+            found = _spans(jobs, edges, rooms, dates, job, room, 0)
             if not found:
                 return False
             low, high = room.low[0], room.high[found - 1]
@@ -116,17 +145,17 @@ def settle_dates(jobs: PricedJobs, edges: FloatArray, capacity: int, dates: Date
             offsets[job + 1] = offsets[job] + found
         if not narrower:
             return True
-    for job in range(len(jobs.nodes)):
-        found = _spans(jobs, edges, capacity, dates, job, room, 0)
+    for job in range(count):
+        found = _spans(jobs, edges, rooms, dates, job, room, 0)
         offsets[job + 1] = offsets[job] + found
     return True
 
 
 @kernel
-def list_spans(jobs: PricedJobs, edges: FloatArray, capacity: int, dates: Dates, spans: Spans) -> None:
+def list_spans(jobs: PricedJobs, edges: FloatArray, rooms: Rooms, dates: Dates, spans: Spans) -> None:
     """Fill in the spans of all jobs."""
-    for job in range(len(jobs.nodes)):
-        _spans(jobs, edges, capacity, dates, job, spans, spans.offsets[job])
+    for job in range(len(rooms.needs)):
+        _spans(jobs, edges, rooms, dates, job, spans, spans.offsets[job])
 
 
 @inner_kernel

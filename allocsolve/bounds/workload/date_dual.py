@@ -6,8 +6,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.bounds.workload._kernels_dates import Dates, Spans, costs_in_spans, list_spans, settle_dates
+from allocsolve.bounds.workload._kernels_dates import (
+    Dates,
+    Rooms,
+    Spans,
+    costs_in_spans,
+    list_spans,
+    settle_dates,
+)
 from allocsolve.bounds.workload._kernels_job_prices import PricedJobs, SlotEntries, fullest_slots, soft_slots
+from allocsolve.bounds.workload._kernels_machine_jobs import (
+    MachineEntries,
+    fullest_slots_on_machine,
+    soft_slots_on_machine,
+)
 from allocsolve.bounds.workload.job_price_dual import PRIOR, JobWindows, entries_of
 from allocsolve.model import frozen
 
@@ -23,8 +35,13 @@ class Settled(NamedTuple):
     spans: Spans
 
 
+def plain_rooms(nodes: IntArray, capacity: int, slots: int) -> Rooms:
+    """Return what jobs need, nodes only, and as many units of them in each slot."""
+    return Rooms(frozen(nodes[:, np.newaxis]), frozen(np.full((slots, 1), capacity)))
+
+
 def settled(
-    jobs: DualJobs, capacity: int, edges: FloatArray, earliest: FloatArray, latest: FloatArray
+    jobs: DualJobs, rooms: Rooms, edges: FloatArray, earliest: FloatArray, latest: FloatArray
 ) -> Settled | None:
     """Return what follows from windows of starts; None if no schedule has all starts in them.
 
@@ -36,18 +53,18 @@ def settled(
         latest.astype(np.float64),
         np.zeros(count, dtype=np.int64),
         np.zeros(count, dtype=np.int64),
-        np.zeros(slots, dtype=np.int64),
+        rooms.room.copy(),
         np.zeros(slots, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
     )
     if (dates.earliest > dates.latest).any():
         return None
     priced = _priced(jobs, np.zeros(count, dtype=np.int64), np.zeros(count + 1, dtype=np.int64))
-    offsets = np.zeros(count + 1, dtype=np.int64)
-    if not settle_dates(priced, edges, capacity, dates, offsets):
+    offsets, most = np.zeros(count + 1, dtype=np.int64), frozen(rooms.needs.max(axis=0, initial=0))
+    if not settle_dates(priced, edges, rooms, most, dates, offsets):
         return None
     spans = Spans(offsets, np.empty(int(offsets[-1])), np.empty(int(offsets[-1])))
-    list_spans(priced, edges, capacity, dates, spans)
+    list_spans(priced, edges, rooms, dates, spans)
     return Settled(dates, spans)
 
 
@@ -55,16 +72,64 @@ def _priced(jobs: DualJobs, first: IntArray, offsets: IntArray) -> PricedJobs:
     return PricedJobs(*jobs, frozen(first), frozen(offsets))
 
 
+class _OfNodes:
+    """What the cluster earns in each slot where jobs need nodes only."""
+
+    def __init__(self, offsets: IntArray, entries: IntArray, needs: IntArray, left: IntArray) -> None:
+        self._entries = SlotEntries(frozen(offsets), frozen(entries), frozen(needs[:, 0].copy()))
+        # Runs of slots that have the same room.
+        room = left[:, 0]
+        cuts = np.concatenate(([0], np.flatnonzero(np.diff(room)) + 1, [len(room)]))
+        self._runs = [
+            (int(room[begin]), begin, end)
+            for begin, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
+            if offsets[end] > offsets[begin]
+        ]
+
+    def soft(self, levels: FloatArray, temperature: float, gradient: FloatArray) -> float:
+        """Return the sum of soft greatest levels; subtract the probabilities from the gradient."""
+        value = 0.0
+        for room, begin, end in self._runs:
+            value += soft_slots(self._entries, room, levels, temperature, PRIOR, gradient, begin, end)
+        return value
+
+    def fullest(self, levels: FloatArray) -> float:
+        """Return the sum of the greatest levels of jobs that fit."""
+        return sum(fullest_slots(self._entries, room, levels, begin, end) for room, begin, end in self._runs)
+
+
+class _OfResources:
+    """What the cluster earns in each slot where jobs need several resources."""
+
+    def __init__(self, offsets: IntArray, entries: IntArray, needs: IntArray, left: IntArray) -> None:
+        self._entries = MachineEntries(*map(frozen, (offsets, entries, needs.copy(), left.copy())))
+
+    def soft(self, levels: FloatArray, temperature: float, gradient: FloatArray) -> float:
+        """Return the sum of soft greatest levels; subtract the probabilities from the gradient."""
+        return soft_slots_on_machine(self._entries, levels, temperature, PRIOR, gradient)
+
+    def fullest(self, levels: FloatArray) -> float:
+        """Return the sum of the greatest levels of jobs that fit."""
+        return fullest_slots_on_machine(self._entries, levels)
+
+
 class DateDual:
     """The dual function on windows of prices, where starts lie in windows of dates.
 
     Each job has prices in its window of `windows`, whose own prices are not read; `known` is what follows
     from the windows of the starts, on the same slots. Jobs pay the levels `fixed` besides, wherever they run;
-    what the cluster earns by them does not count here.
+    what the cluster earns by them does not count here, nor what it earns outside of the slots `only`, where
+    levels do not change.
     """
 
     def __init__(
-        self, jobs: DualJobs, capacity: int, windows: JobWindows, known: Settled, fixed: FloatArray
+        self,
+        jobs: DualJobs,
+        rooms: Rooms,
+        windows: JobWindows,
+        known: Settled,
+        fixed: FloatArray,
+        only: tuple[int, int] | None = None,
     ) -> None:
         self.windows, self._jobs, self._fixed = windows, jobs, fixed
         self._priced = _priced(jobs, windows.first, windows.offsets)
@@ -76,31 +141,21 @@ class DateDual:
             ~surely
             & (windows.edges[slots + 1] > dates.earliest[owners])
             & (windows.edges[slots] < (dates.latest + jobs.runtime)[owners])
-            & (jobs.nodes[owners] <= (capacity - dates.held)[slots])
+            & (rooms.needs[owners] <= dates.left[slots]).all(axis=1)
         )
         self._unpriced = np.flatnonzero(surely)
-        entries = np.flatnonzero(self.active)
+        low, high = (0, len(dates.left)) if only is None else only
+        entries = np.flatnonzero(self.active & (slots >= low) & (slots < high))
         entries = entries[np.argsort(slots[entries], kind="stable")]
-        offsets = np.concatenate(([0], np.cumsum(np.bincount(slots[entries], minlength=len(dates.held)))))
-        self._entries = SlotEntries(frozen(offsets), frozen(entries), frozen(jobs.nodes[owners[entries]]))
-        # Runs of slots that have the same room.
-        room = capacity - dates.held
-        cuts = np.concatenate(([0], np.flatnonzero(np.diff(room)) + 1, [len(room)]))
-        self._runs = [
-            (int(room[begin]), begin, end)
-            for begin, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
-            if offsets[end] > offsets[begin]
-        ]
-
-    def only(self, first: int, last: int) -> None:
-        """Leave out what the cluster earns outside of some slots, where levels do not change."""
-        cut = ((room, max(begin, first), min(end, last)) for room, begin, end in self._runs)
-        self._runs = [(room, begin, end) for room, begin, end in cut if begin < end]
+        counts = np.bincount(slots[entries], minlength=len(dates.left))
+        offsets = np.concatenate(([0], np.cumsum(counts)))
+        kind = _OfNodes if rooms.needs.shape[1] == 1 else _OfResources
+        self._slots = kind(offsets, entries, rooms.needs[owners[entries]], dates.left)
 
     def exact(self, levels: FloatArray) -> float:
         """Return the bound that levels >= 0 give, apart from the rounding of doubles."""
         costs, _ = self.cheapest(levels)
-        return float(costs.sum()) - self._earned(levels)
+        return float(costs.sum()) - self.earned(levels)
 
     def cheapest(self, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the least cost of each job, prices included, and a start that has it."""
@@ -139,9 +194,11 @@ class DateDual:
         value = costs_in_spans(
             self._priced, self.windows.edges, paid, self._spans, temperature, gradient, none, none
         )
-        for room, begin, end in self._runs:
-            value -= soft_slots(self._entries, room, levels, temperature, PRIOR, gradient, begin, end)
-        return value, gradient
+        return value - self._slots.soft(levels, temperature, gradient), gradient
+
+    def earned(self, levels: FloatArray) -> float:
+        """Return what the cluster earns by levels >= 0."""
+        return self._slots.fullest(frozen(levels))
 
     def _paid(self, levels: FloatArray) -> FloatArray:
         paid = levels.copy()
@@ -149,10 +206,6 @@ class DateDual:
         paid += self._fixed
         frozen(levels)
         return frozen(paid)
-
-    def _earned(self, levels: FloatArray) -> float:
-        frozen(levels)
-        return sum(fullest_slots(self._entries, room, levels, begin, end) for room, begin, end in self._runs)
 
 
 class Part(NamedTuple):
@@ -166,7 +219,7 @@ class Part(NamedTuple):
 
 def part_near(
     jobs: DualJobs,
-    capacity: int,
+    rooms: Rooms,
     windows: JobWindows,
     known: Settled,
     fixed: FloatArray,
@@ -186,24 +239,24 @@ def part_near(
     shift = int(np.searchsorted(edges, own.edges[0]))
     dates, spans = known
     some, offsets = entries_of(spans.offsets, touched)
-    held = dates.held[shift : shift + len(own.edges) - 1].copy()
+    within = slice(shift, shift + len(own.edges) - 1)
     there = Dates(
         dates.earliest[touched],
         dates.latest[touched],
         dates.begin[touched] - shift,
         dates.end[touched] - shift,
-        held,
-        np.flatnonzero(held),
-        np.array([np.count_nonzero(held)]),
+        dates.left[within].copy(),
+        dates.full,
+        dates.number,
     )
     dual = DateDual(
         jobs.of(touched),
-        capacity,
+        Rooms(frozen(rooms.needs[touched]), frozen(rooms.room[within].copy())),
         own,
         Settled(there, Spans(offsets, spans.low[some], spans.high[some])),
         fixed[entries],
+        (low - shift, high - shift),
     )
     own_slots = own.slots + shift
-    dual.only(low - shift, high - shift)
     free = np.flatnonzero(dual.active & (own_slots >= low) & (own_slots < high))
     return Part(dual, entries, free)

@@ -342,7 +342,9 @@ def root_prices(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> dic
     np.add.at(summed, offsets[jobs] + slots - first[jobs], prices)
     return {
         "kind": _KIND,
-        **{key: certificate[key] for key in ("term", "edges", "nodes", "unit")},
+        **{
+            key: certificate[key] for key in ("term", "edges", "nodes", "units", "unit") if key in certificate
+        },
         "first_slots": first.tolist(),
         "offsets": offsets.tolist(),
         "prices": summed.tolist(),

@@ -123,6 +123,12 @@ class MachineJobs(NamedTuple):
         whole = np.array([problem.num_nodes, *dict(problem.resources).values()], dtype=np.int64)
         return cls(priced, machine, release, needs, units, whole, times, problem.horizon, scarce)
 
+    def units_of_others(self, problem: WorkloadProblem) -> dict[str, int]:
+        """Return the units of the resources other than nodes that count, by name."""
+        there = dict(problem.resources)
+        others = zip(self.machine.names[1:], self.units[1:].tolist(), strict=True)
+        return {name: unit for name, unit in others if unit <= there[name]}
+
     def room(self, edges: FloatArray) -> IntArray:
         """Return the units that are there in each slot, the most where that changes; (slots, resources)."""
         first = np.maximum(np.searchsorted(self.times, edges[:-1], side="right") - 1, 0)
@@ -251,8 +257,7 @@ def machine_job_prices(
     """
     if not problem.is_rigid or term not in MEAN_TERMS or not problem.jobs.packed.weight.any():
         return start
-    work = _WORK if clock.divisible < math.inf else _WORK_UNLIMITED
-    jobs = MachineJobs.of(problem, term, work / (_SLOTS_OF_A_JOB * len(problem.jobs)))
+    jobs = machine_jobs(problem, term, _WORK if clock.divisible < math.inf else _WORK_UNLIMITED)
     interrupted = start.interrupted
     windows = _first_windows(jobs, start)
     best: tuple[float, JobWindows] | None = None
@@ -272,6 +277,11 @@ def machine_job_prices(
     except KeyboardInterrupt:
         interrupted = True
     return _certified(problem, term, jobs, start, best, interrupted=interrupted)
+
+
+def machine_jobs(problem: WorkloadProblem, term: WorkloadTerm, work: float = _WORK) -> MachineJobs:
+    """Return the jobs of a problem in units with which a step of an ascent is about so much work."""
+    return MachineJobs.of(problem, term, work / (_SLOTS_OF_A_JOB * len(problem.jobs)))
 
 
 def machine_job_prices_of(
@@ -421,8 +431,7 @@ def _certified(
     if best is None:
         return before
     certificate = price_certificate(best[1], jobs.priced, len(problem.jobs), term)
-    others = zip(jobs.machine.names[1:], jobs.units[1:].tolist(), strict=True)
-    certificate["units"] = {name: unit for name, unit in others if unit <= dict(problem.resources)[name]}
+    certificate["units"] = jobs.units_of_others(problem)
     try:
         value = job_price_bound(problem, certificate, term)
     except InvalidAnswer:  # it is too large for 64 bits

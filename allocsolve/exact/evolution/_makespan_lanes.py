@@ -15,6 +15,7 @@ from allocsolve.bounds import (
     makespan_bound,
     mean_busy_time,
     step_prices,
+    strong_completion_bound,
     strong_makespan_bound,
     total_completion,
 )
@@ -80,6 +81,9 @@ class LaneParams(Params):
     slice_conflicts: int = 500_000
     #: The share of the time left that the bound by configurations may take.
     bound_share: float = 0.05
+    #: The share of the time left that the bound by falling prices may take: at Klein size the search from
+    #: below takes a minute to come up to it, where it does.
+    falling_bound_share: float = 0.2
     #: The most levels of a learned clause that is sent to other searches: short clauses help most.
     shared_levels: int = 5
     #: Looks at the clock that the annealing takes in a slice, about 3 ms each.
@@ -116,7 +120,7 @@ class Knowledge:
         self.prices: StepPrices | None = None
         self._given = segments_of(problem).clauses
         #: The certificate of the best bound that can be checked.
-        self.certificate: dict[str, Any] = {"kind": "area"}
+        self.certificate: dict[str, Any] | None = self.first_certificate()
         self._certified = self.bound
         self.starts = starts
         self.value = self.measure(starts)
@@ -133,6 +137,10 @@ class Knowledge:
         """Return a bound that needs no search."""
         return makespan_bound(self.problem)
 
+    def first_certificate(self) -> dict[str, Any] | None:
+        """Return what the judge recomputes that bound from, if it can."""
+        return {"kind": "area"}
+
     def strengthen(self) -> None:
         """Note a bound that takes longer, still without search, and the prices behind it.
 
@@ -143,6 +151,9 @@ class Knowledge:
         self.prove(*strong)
         if "prices" in strong.certificate:
             self.prices = step_prices(self.problem, strong.certificate["prices"])
+
+    def strengthen_below(self) -> None:
+        """Note a bound that takes longer than the search from above should wait; here there is none."""
 
     def measure(self, starts: IntArray) -> int:
         """Return the value of a schedule, as step starts."""
@@ -299,6 +310,7 @@ class FromBelow:
         """Search for one slice of conflicts; go up if the time is refuted, go back if that takes too long."""
         shared, params = self._shared, self._shared.params
         if self._step is None:
+            shared.strengthen_below()
             self._step = (shared.value - shared.bound) / self._first_steps
         if self._now is None:
             time = min(shared.bound + int(self._step), shared.value - 1)
@@ -419,8 +431,16 @@ class TotalKnowledge(Knowledge):
         """Return the bound by mean busy times."""
         return mean_busy_time(self.problem)
 
+    def first_certificate(self) -> None:
+        """Return None: the judge has no mean busy times."""
+
     def strengthen(self) -> None:
-        """Do nothing: the bound by mean busy times is the only one."""
+        """Do nothing: the search from above takes no notice of bounds, and short proofs need none."""
+
+    def strengthen_below(self) -> None:
+        """Note the bound of falling prices, which takes some seconds for 20 applications."""
+        seconds = self.params.falling_bound_share * self.clock.remaining
+        self.prove(*strong_completion_bound(self.problem, seconds=seconds))
 
     def measure(self, starts: IntArray) -> int:
         """Return the sum of all completions."""

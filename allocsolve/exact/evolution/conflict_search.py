@@ -49,7 +49,7 @@ class EvolutionConflictSearch(Options):
     max_proof_mb
         Megabytes of the log from which the judge recomputes the bound; a longer log is dropped, and with 0
         there is none. Results of the makespan as the first term have the best bound that is left as
-        `certificate`.
+        `certificate`; those of the mean completion have that of `strong_completion_bound` or none.
 
     Notes
     -----
@@ -128,7 +128,7 @@ class EvolutionConflictSearch(Options):
             shared.limit,
             clock,
             (*start.incumbents, *met),
-            certificate=shared.certificate if self.objective[0] == "makespan" else None,
+            certificate=shared.certificate if self.objective[0] == leading else None,
             shown=shown,
         )
 

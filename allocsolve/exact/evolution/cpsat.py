@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from allocsolve.bounds import makespan_bound, mean_busy_time, strong_makespan_bound, total_completion
+from allocsolve.bounds import (
+    makespan_bound,
+    mean_busy_time,
+    strong_completion_bound,
+    strong_makespan_bound,
+    total_completion,
+)
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact.evolution._conflicts import blocks_of, violated_covers
 from allocsolve.families import quick_answers
@@ -53,8 +59,9 @@ class EvolutionCpSatParams(Params):
     #: Up to so many applications, covers of four are in the model from the beginning where there is
     #: expansion.
     few_applications: int = 10
-    #: The share of the time left that the bound by configurations may take.
+    #: The share of the time left that the bound by configurations may take, and that by falling prices.
     bound_share: float = 0.05
+    falling_bound_share: float = 0.2
 
     def above_share(self, term: EvolutionTerm) -> float:
         """Return the share of the time for the search from above."""
@@ -320,6 +327,10 @@ class _Search:
         """
         from allocsolve.backends.cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
 
+        if self.objective[idx] == "completion":
+            seconds = self.params.falling_bound_share * self.clock.remaining
+            strong = strong_completion_bound(self.problem, seconds=seconds)
+            self.bounds[idx] = max(self.bounds[idx], strong.value)
         part = self.params.first_step
         while self._open(idx) and self.clock.remaining and self.limit is not Limit.INTERRUPTED:
             num_covers = len(self._covers)

@@ -6,20 +6,25 @@ A slot in which jobs of two stretches have prices is shared: the prices there st
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allocsolve.bounds.workload.job_price_dual import JobDual, JobWindows
+from allocsolve.bounds.workload._kernels_dates import Rooms
+from allocsolve.bounds.workload.date_dual import DateDual, plain_rooms, settled
+from allocsolve.bounds.workload.job_price_dual import JobWindows
 from allocsolve.bounds.workload.job_prices import PricedWorkload, root_prices
+from allocsolve.bounds.workload.machine_job_prices import machine_jobs
 from allocsolve.exact.workload._date_tree import DateTree, DateTreeParams
 from allocsolve.judge.workload.date_trees import bound_of_trees, tree_totals
+from allocsolve.model import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
+    from allocsolve.bounds.workload.job_price_dual import DualJobs
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadTerm
 
 
@@ -34,11 +39,38 @@ class Stretch:
     first_slot: int
 
 
+class OnMachine(NamedTuple):
+    """The jobs that count, and the machine on which they run."""
+
+    jobs: DualJobs
+    #: Their indices in the problem.
+    counted: IntArray
+    #: Shape (jobs,), seconds: when they may start at the earliest.
+    release: FloatArray
+    #: On the slots of the prices.
+    rooms: Rooms
+    #: The fields of a certificate that say in which units resources are.
+    units: dict[str, Any]
+
+    @classmethod
+    def of(cls, problem: WorkloadProblem, term: WorkloadTerm, edges: FloatArray) -> OnMachine:
+        """Return the jobs of a problem, and what is there in the slots between edges."""
+        if problem.is_plain:
+            jobs, counted, divisor, capacity = PricedWorkload.of(problem, term)
+            rooms = plain_rooms(jobs.nodes, capacity, len(edges) - 1)
+            return cls(jobs, counted, jobs.submit, rooms, {"nodes": divisor})
+        machine = machine_jobs(problem, term)
+        rooms = Rooms(frozen(machine.needs), frozen(machine.room(edges)))
+        jobs, counted, divisor, _ = machine.priced
+        units = {"nodes": divisor, "units": machine.units_of_others(problem)}
+        return cls(jobs, counted, machine.release, rooms, units)
+
+
 class DateForest:
     """The bound by trees of stretches: the sum of the least bounds of leaves, less what is shared.
 
-    The jobs are rigid, the term is a mean over them. The trees begin with a certificate that the judge
-    admits: ``job-prices``, ``date-tree`` or ``date-trees``.
+    The jobs are rigid, the machine is any, the term is a mean over the jobs. The trees begin with a
+    certificate that the judge admits: ``job-prices``, ``date-tree`` or ``date-trees``.
 
     Notes
     -----
@@ -54,11 +86,11 @@ class DateForest:
         params: DateTreeParams = DateTreeParams(),
     ) -> None:
         self.problem, self.term, self.params = problem, term, params
-        priced = PricedWorkload.of(problem, term)
-        self.jobs, self.capacity, self.counted = priced.jobs, priced.capacity, priced.counted
-        self._divisor, self._unit = priced.divisor, int(certificate["unit"])
         kind = certificate["kind"]
         first = certificate if kind == "job-prices" else root_prices(problem, certificate)
+        edges = np.array(first["edges"], dtype=np.float64)
+        self.jobs, self.counted, release, rooms, self._units = OnMachine.of(problem, term, edges)
+        self._unit = int(certificate["unit"])
         if kind == "date-trees" and not _all_count(certificate, self.counted):
             kind = "job-prices"
         windows = JobWindows.of_certificate(first, self.counted)
@@ -81,8 +113,10 @@ class DateForest:
         levels = np.where(shared[windows.slots], windows.prices, 0.0) * windows.lengths
         self._shared = windows.with_prices(np.where(shared[windows.slots], windows.prices, 0.0))
         #: What the cluster earns in the slots that are shared.
-        dual = JobDual(self.jobs, self.capacity, self._shared)
-        self.earned = float(dual.cheapest(levels)[0].sum()) - dual.exact(levels)
+        never = np.full(count, np.inf)
+        known = settled(self.jobs, rooms, windows.edges, release, never)
+        assert known is not None, "all jobs fit into the machine"
+        self.earned = DateDual(self.jobs, rooms, windows, known, np.zeros(len(levels))).earned(levels)
         self.stretches: list[Stretch] = []
         for number in range(int(self._owner.max(initial=0)) + 1):
             own = np.flatnonzero(owner == number)
@@ -91,13 +125,15 @@ class DateForest:
             low = int(windows.first[own].min())
             inside = np.where(shared[low : low + len(part.edges) - 1][part.slots], 0.0, part.prices)
             names = numbers[self.counted[own]]
+            there = rooms.room[low : low + len(part.edges) - 1]
             tree = DateTree(
                 self.jobs.of(own),
-                self.capacity,
+                release[own],
+                Rooms(frozen(rooms.needs[own]), frozen(there.copy())),
                 part.with_prices(inside),
                 levels[entries],
-                names,
-                self._unit,
+                names=names,
+                unit=self._unit,
                 params=params,
             )
             stretch = Stretch(tree, own, low)
@@ -159,7 +195,7 @@ class DateForest:
         common = {
             "term": term,
             "edges": np.rint(self._shared.edges).astype(np.int64).tolist(),
-            "nodes": self._divisor,
+            **self._units,
             "unit": self._unit,
         }
         if self.is_one:

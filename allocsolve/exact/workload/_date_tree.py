@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from allocsolve.bounds.workload._kernels_dates import Rooms
     from allocsolve.bounds.workload.date_dual import Settled
     from allocsolve.bounds.workload.job_price_dual import DualJobs, JobWindows
     from allocsolve.model import FloatArray, IntArray
@@ -44,7 +45,7 @@ class DateTreeParams(Params):
     most_parts: int = 64
     #: The most jobs, the widest first, among which the next one is chosen. The best is the one whose split
     #: raises the bound most, if by at least `least_gain` of the gap; else the one with the largest product of
-    #: nodes and the span of its cheap starts, which raise the bound by at most `cheap_gain` of the gap.
+    #: width and the span of its cheap starts, which raise the bound by at most `cheap_gain` of the gap.
     candidates: int = 32
     least_gain: float = 0.02
     cheap_gain: float = 0.1
@@ -102,31 +103,35 @@ class Leaf:
 class DateTree:
     """The bound by a tree: the least bound of its leaves.
 
-    Each of the rigid jobs counts; `capacity` is in units of the cluster, and `windows` has the prices of the
-    root. In all leaves jobs pay the levels `fixed` besides, on the same windows. In certificates jobs have
-    the numbers `names`, shape (jobs,) and rising, and prices are divided by `unit`.
+    Each of the rigid jobs counts, and starts at its `release` at the earliest, shape (jobs,), seconds;
+    `rooms` is in units of each resource, on the slots of `windows`, which has the prices of the root. In all
+    leaves jobs pay the levels `fixed` besides, on the same windows. In certificates jobs have the numbers
+    `names`, shape (jobs,) and rising, and prices are divided by `unit`.
     """
 
     def __init__(
         self,
         jobs: DualJobs,
-        capacity: int,
+        release: FloatArray,
+        rooms: Rooms,
         windows: JobWindows,
         fixed: FloatArray,
+        *,
         names: IntArray,
         unit: int,
-        *,
         params: DateTreeParams = DateTreeParams(),
     ) -> None:
         self.params = params
-        self.jobs, self.capacity, self.windows, self.fixed = jobs, capacity, windows, fixed
+        self.jobs, self.rooms, self.windows, self.fixed = jobs, rooms, windows, fixed
+        #: The largest share of a resource that each job needs: two of more than half do not run at once.
+        self.width = (rooms.needs / np.maximum(rooms.room.max(axis=0), 1)).max(axis=1)
         self.names, self._unit = names, unit
         self._slope = float(np.exp(np.log(self.jobs.slope).mean()))
         #: How many leaves the tree has.
         self.size = 1
         never = np.full(len(self.jobs.submit), math.inf)
         prices = PriceLevels(windows.prices * windows.lengths, None)
-        self.root = Leaf(self.jobs.submit.copy(), never, prices, 0.0)
+        self.root = Leaf(release.copy(), never, prices, 0.0)
 
     def repeat(self, certificate: Mapping[str, Any], rows: IntArray) -> None:
         """Make the tree of a certificate; its leaves have no values yet.
@@ -167,6 +172,11 @@ class DateTree:
         levels[at[inside]] += added * lengths[at[inside]]
 
     @property
+    def cells(self) -> float:
+        """The most that the product of one more than the room of each resource is in a slot."""
+        return float(np.prod(self.rooms.room + 1.0, axis=1).max())
+
+    @property
     def delay(self) -> float:
         """The typical cost of a delay by a slot."""
         return self.windows.usual_length * self._slope
@@ -191,7 +201,7 @@ class DateTree:
         dates, runtime = known.dates, float(self.jobs.runtime[leaf.job])
         begin, end = float(dates.earliest[leaf.job]), float(dates.latest[leaf.job])
         span = begin - near * runtime, min(end, begin + runtime) + (1 + near) * runtime
-        part = part_near(self.jobs, self.capacity, self.windows, known, self.fixed, span)
+        part = part_near(self.jobs, self.rooms, self.windows, known, self.fixed, span)
         levels = leaf.prices.levels
         own = levels[part.entries]
         before = part.dual.exact(own)
@@ -228,7 +238,7 @@ class DateTree:
             left = np.flatnonzero(bounds[:-1] <= leaf.bound + self.params.cheap_gain * gap)
             if not len(left):
                 continue
-            area = float(edges[left[-1] + 1] - edges[left[0]]) * float(self.jobs.nodes[job])
+            area = float(edges[left[-1] + 1] - edges[left[0]]) * float(self.width[job])
             split = self._looked_ahead(leaf, job, edges, bounds, max(best[0], enough))
             rank = (split.least if split.least > enough else 0.0, area)
             if rank > best:
@@ -270,7 +280,7 @@ class DateTree:
         return _Split(job, edges, bounds, valued, min(least, float(bounds.min())))
 
     def _candidates(self, known: Settled) -> list[int]:
-        width = np.where(known.dates.latest > known.dates.earliest, self.jobs.nodes, 0)
+        width = np.where(known.dates.latest > known.dates.earliest, self.width, 0.0)
         order = np.argsort(-width, kind="stable")[: self.params.candidates]
         return [int(job) for job in order if width[job]]
 
@@ -307,10 +317,10 @@ class DateTree:
             self._divide(late, job, cuts[middle + 1 :])
 
     def _known(self, leaf: Leaf) -> Settled | None:
-        return settled(self.jobs, self.capacity, self.windows.edges, leaf.earliest, leaf.latest)
+        return settled(self.jobs, self.rooms, self.windows.edges, leaf.earliest, leaf.latest)
 
     def _dual(self, known: Settled) -> DateDual:
-        return DateDual(self.jobs, self.capacity, self.windows, known, self.fixed)
+        return DateDual(self.jobs, self.rooms, self.windows, known, self.fixed)
 
     def value(self, leaf: Leaf) -> None:
         """Compute the bound of a leaf from its prices; it never falls."""

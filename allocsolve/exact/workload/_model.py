@@ -10,15 +10,17 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from allocsolve.backends.cpsat import add_capacity
-from allocsolve.exact.workload._windows import term_slopes, value_step
+from allocsolve.exact.workload._windows import TOLERANCE, term_slopes, value_step
 from allocsolve.model import SLOWDOWN_FLOOR_S, packed_machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from allocsolve.backends.cpsat import Outcome
     from allocsolve.exact.workload._windows import Grid
     from allocsolve.heuristics.workload.serial import Sizes
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadTerm
+    from allocsolve.model.packed_machine import PackedMachine
 
 #: Sums in models stay below this, as CP-SAT has integers of 64 bits.
 _MOST = 2**58
@@ -54,6 +56,17 @@ class ScaledTerm(NamedTuple):
         margin = Fraction(value) * (1 + Fraction(1, 10**10))
         return math.floor((margin - self.offset) / self.factor)
 
+    def proven(self, outcome: Outcome, reached: int, value: float, before: float) -> float:
+        """Return what a search proves: the best value, if that is optimal; no less than the bound before.
+
+        `reached` is the least value of the expression that it has found.
+        """
+        lowest = reached if outcome.optimal else math.ceil(outcome.bound * (1 - 1e-15) - 1e-6)
+        bound = float(self.bound(lowest))
+        if value - bound <= TOLERANCE * value and (self.exact or outcome.optimal):
+            return value
+        return max(before, math.nextafter(bound, -math.inf))
+
 
 class WorkloadModel:
     """The model of a problem.
@@ -72,9 +85,7 @@ class WorkloadModel:
         self._intervals: list[cp_model.IntervalVar] = []
         self._demands: list[int] = []
         self._add_jobs()
-        self._machine = packed_machine(problem)
-        self._add_resources()
-        self._add_twins()
+        self._add_machine()
 
     # Variables
 
@@ -116,12 +127,17 @@ class WorkloadModel:
 
     # Constraints
 
-    def _add_resources(self) -> None:
+    def _add_machine(self) -> None:
+        """Add what the machine has room for, and an order of jobs that can swap."""
+        machine = packed_machine(self.problem)
+        self._add_resources(machine)
+        self._add_twins(machine)
+
+    def _add_resources(self, machine: PackedMachine) -> None:
         """At each instant and for each resource: sum of what running jobs need <= what is there.
 
         What is closed is an interval that holds it. Only rigid jobs need others than nodes.
         """
-        machine = self._machine
         points = [self.grid.point(time) for time in machine.times.tolist()]
         owner = np.repeat(np.arange(len(self.starts)), np.diff(machine.offsets))
         for row in range(len(machine.names)):
@@ -141,12 +157,12 @@ class WorkloadModel:
                     demands.append(closed)
             add_capacity(self.model, held, demands, there)
 
-    def _add_twins(self) -> None:
+    def _add_twins(self, machine: PackedMachine) -> None:
         """start_i <= start_j for jobs of equal needs, time and weight, i submitted first: they can swap.
 
         Neither may i be eligible later than j.
         """
-        packed, machine = self.problem.jobs.packed, self._machine
+        packed = self.problem.jobs.packed
         release = self.problem.jobs.requirements.release(packed.submit)
         last: dict[tuple[float, ...], int] = {}
         for job in np.argsort(packed.submit, kind="stable").tolist():

@@ -25,11 +25,12 @@ from allocsolve.bounds.workload.job_prices import job_prices, job_prices_of, roo
 from allocsolve.bounds.workload.machine_job_prices import machine_job_prices, machine_job_prices_of
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import quick_answers
-from allocsolve.heuristics.workload.serial import plan_values
+from allocsolve.heuristics.workload.serial import plan_costs, plan_values
 from allocsolve.judge import certified_bound
 from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import OVERHEAD, SLOWDOWN_FLOOR_S, Budget, Clock, Status, shown_values, terms
 from allocsolve.model.options import Params
+from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,12 +42,17 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.workload.serial import Sizes
     from allocsolve.model import (
         IntArray,
+        Limit,
         Result,
         WorkloadObjective,
         WorkloadProblem,
         WorkloadSchedule,
         WorkloadTerm,
     )
+    from allocsolve.model.search import Best
+
+#: Relative; values that differ by less count as equal, as when the harness compares claims.
+TOLERANCE: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +248,8 @@ def bound_of_certificate(
         return TermBound(prices.value, certificate, prices)
     if certificate.get("kind") in ("date-tree", "date-trees"):
         value = certified_bound(problem, certificate, (term,))
-        return TermBound(value, certificate, job_prices_of(problem, term, root_prices(problem, certificate)))
+        roots = _priced(problem).of_certificate(problem, term, root_prices(problem, certificate))
+        return TermBound(value, certificate, roots)
     return TermBound(certified_bound(problem, certificate, (term,)), certificate)
 
 
@@ -461,4 +468,31 @@ def value_step(slopes: list[Fraction]) -> Fraction:
         return Fraction(1)
     return Fraction(
         math.gcd(*(slope.numerator for slope in slopes)), math.lcm(*(slope.denominator for slope in slopes))
+    )
+
+
+def latest_ends(
+    problem: WorkloadProblem, term: WorkloadTerm, sizes: Sizes, grid: Grid, value: float
+) -> list[int]:
+    """Return the latest end of each job in a schedule of no larger value, in units of the grid."""
+    horizon = grid.point(problem.horizon) + 1
+    if term == "makespan":
+        return [min(horizon, grid.point(value) + 1)] * len(problem.jobs)
+    costs = plan_costs(problem, term, sizes)
+    slack = value * float(problem.jobs.packed.weight.sum()) - float(costs.least.sum())
+    allowed = (slack + costs.least) * (1 + 1e-9) + 1e-9 * abs(value)
+    longest = sizes.seconds[sizes.offsets[1:] - 1] * (1 - costs.of_end[0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends = costs.reference + np.where(costs.slope > 0, allowed / costs.slope, np.inf) + longest
+    return [horizon if end == np.inf else min(horizon, grid.point(end) + 1) for end in ends.tolist()]
+
+
+def bounded_result(
+    best: Best[WorkloadSchedule], bound: TermBound, limit: Limit | None, clock: Clock
+) -> Result[WorkloadSchedule]:
+    """Return the best schedule of one that was found before the time was over, and the bound on its value."""
+    assert best.answer is not None
+    bounds = (min(bound.value, best.values[0]),)
+    return search_result(
+        best.answer, best.values, bounds, limit, clock, best.incumbents, certificate=bound.certificate
     )

@@ -12,11 +12,13 @@ from allocsolve.bounds.workload import workload_bound
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact.workload._windows import (
     ALWAYS_BY_JOB,
+    TOLERANCE,
     TermBound,
     bound_by_jobs,
     bound_by_time,
     bound_of_jobs_alone,
     grid_of,
+    latest_ends,
     term_slopes,
     value_step,
 )
@@ -24,7 +26,7 @@ from allocsolve.exact.workload.chronological import ChronologicalParams, chronol
 from allocsolve.families import quick_answers
 from allocsolve.heuristics.workload.reinsertion import improve, serial_plans
 from allocsolve.heuristics.workload.resources import check_rigid
-from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, plan_costs
+from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes
 from allocsolve.model import (
     MALLEABLE,
     Clock,
@@ -47,9 +49,6 @@ if TYPE_CHECKING:
     from allocsolve.exact.workload._model import ScaledTerm, WorkloadModel
     from allocsolve.exact.workload._windows import Grid
     from allocsolve.model import Budget, WorkloadProblem
-
-#: Relative; values that differ by less count as equal, as when the harness compares claims.
-_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,9 @@ class WorkloadCpSat(Options):
     a hint and the bound, which is above what CP-SAT proves by itself; no job may end so late that it alone
     makes the schedule worse than the best known one.
     On a machine that is not plain there are no prices per job and no branch and bound, what is closed is an
-    interval of the model, and the bound is that by prices of resources.
+    interval of the model, and the bound is that by prices of resources. Where nodes are places, the model
+    says how many chunks of a job are on which node, and schedule and bound to begin with are those of
+    `Prices`.
     Times are integers: multiples of the greatest common divisor of all. Where they are no multiples of a
     quarter of a second they are rounded down, so the bound holds, but is never met (limit ``rounding``).
     *Guarantee*: ``optimal`` is a proof, to a relative difference of 1e-9 for slowdowns and weights whose sums
@@ -115,10 +116,15 @@ class WorkloadCpSat(Options):
         check_rigid(problem)
         why = "is malleable: this solver plans jobs that keep the size on which they start"
         problem.jobs.refuse(problem.jobs.packed.kind == MALLEABLE, why)
-        search = _Search(problem, self.objective, budget, self.params)
         if not len(problem.jobs):
             zeros = shown_values((0.0,) * len(self.objective))
             return Result(Status.OPTIMAL, WorkloadSchedule.of(problem, []), zeros, zeros)
+        if problem.node_types:
+            from allocsolve.exact.workload.cpsat_places import solve_on_places  # noqa: PLC0415 - imports ortools
+
+            limits = (self.params.most_sizes, self.max_jobs)
+            return solve_on_places(problem, self.objective, self.start, budget, *limits)
+        search = _Search(problem, self.objective, budget, self.params)
         try:
             search.find_start(self.start)
             search.run(small=len(problem.jobs) <= self.max_jobs)
@@ -226,17 +232,7 @@ class _Search:
 
     def _latest(self, grid: Grid) -> list[int]:
         """Return the latest end of each job in a schedule as good as the best one, in units of the grid."""
-        term, value = self.objective[0], self.best.values[0]
-        horizon = grid.point(self.problem.horizon) + 1
-        if term == "makespan":
-            return [min(horizon, grid.point(value) + 1)] * len(self.problem.jobs)
-        costs = plan_costs(self.problem, term, self.sizes)
-        slack = value * float(self.problem.jobs.packed.weight.sum()) - float(costs.least.sum())
-        allowed = (slack + costs.least) * (1 + 1e-9) + 1e-9 * abs(value)
-        longest = self.sizes.seconds[self.sizes.offsets[1:] - 1] * (1 - costs.of_end[0])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ends = costs.reference + np.where(costs.slope > 0, allowed / costs.slope, np.inf) + longest
-        return [horizon if end == np.inf else min(horizon, grid.point(end) + 1) for end in ends.tolist()]
+        return latest_ends(self.problem, self.objective[0], self.sizes, grid, self.best.values[0])
 
     def _search_in_order(self, grid: Grid, prices: PriceBound) -> None:
         """Branch over the first term in order of starts, for a share of the time."""
@@ -250,7 +246,7 @@ class _Search:
             prices,
             latest=self._latest(grid),
             value=value,
-            gain=max(step, _TOLERANCE * value),
+            gain=max(step, TOLERANCE * value),
             clock=Clock(self.params.chronological_share * self.clock.remaining),
             params=self.params.chronological,
         )
@@ -283,12 +279,7 @@ class _Search:
             self.limit = Limit.INTERRUPTED
         if outcome.infeasible:
             return
-        lowest = reached[0] if outcome.optimal else math.ceil(outcome.bound * (1 - 1e-15) - 1e-6)
-        bound, value = scaled.bound(lowest), self.best.values[idx]
-        if value - float(bound) <= _TOLERANCE * value and (scaled.exact or outcome.optimal):
-            self.bounds[idx] = value
-        else:
-            self.bounds[idx] = max(self.bounds[idx], math.nextafter(float(bound), -math.inf))
+        self.bounds[idx] = scaled.proven(outcome, reached[0], self.best.values[idx], self.bounds[idx])
 
     def result(self) -> Result[WorkloadSchedule]:
         """Return the best schedule and what is proven."""

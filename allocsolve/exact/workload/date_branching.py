@@ -104,14 +104,18 @@ class DateBranching(Options):
     Notes
     -----
     `Prices` comes first, with a quarter of the time, or with all iterations; where it has no prices per job
-    (jobs that are not rigid, a gap below 1 %, the makespan), and on machines that are not plain, it has all
-    of the time. Then the leaf with the least bound is taken, again and again. A leaf is all schedules whose
-    starts lie in certain windows: a job surely runs between its latest start and its earliest end, where
-    others share the rest. At first it has the prices of the leaf that it is a part of; then its prices rise
-    near the window that was cut last; then a job is chosen, by the bounds that the parts would have, and its
-    window is cut. Starts that cost more than the best known schedule are cut off first. In each leaf a
-    schedule is made: the jobs with windows not before their cheapest starts, the others around them, then
-    reinsertion. Workers are threads, each with a leaf of its own.
+    (jobs that are not rigid, a gap below 1 %, the makespan) it has all of the time. Then the leaf with the
+    least bound is taken, again and again. A leaf is all schedules whose starts lie in certain windows: a job
+    surely runs between its latest start and its earliest end, where others share the rest. At first it has
+    the prices of the leaf that it is a part of; then its prices rise near the window that was cut last; then
+    a job is chosen, by the bounds that the parts would have, and its window is cut. Starts that cost more
+    than the best known schedule are cut off first. In each leaf a schedule is made: the jobs with windows not
+    before their cheapest starts, the others around them, then reinsertion. Workers are threads, each with a
+    leaf of its own.
+
+    On machines that are not plain others share the rest of each resource, jobs start where nothing that they
+    need is closed, and wide is who needs much of some resource. What a closed window divides is a cut as any
+    other: a job runs before it or after it.
 
     More than 1,000 jobs are divided into stretches of 100 to 400 that follow one another, each with a tree of
     its own. Where jobs of two stretches have prices, these stay as they are, and the bounds of the trees add
@@ -149,8 +153,8 @@ class DateBranching(Options):
         if _is_over(result, clock):
             return replace(result, runtime=clock.elapsed)
         certificate = result.certificate
-        branched = _knows(problem, certificate) and problem.is_rigid and self.objective[0] in MEAN_TERMS
-        if branched and problem.packed.weight.any():
+        branched = _knows(certificate) and problem.is_rigid and self.objective[0] in MEAN_TERMS
+        if branched and problem.jobs.packed.weight.any():
             result = self._branched(problem, result, budget, clock)
             if _is_over(result, clock):
                 return replace(result, runtime=clock.elapsed)
@@ -168,10 +172,12 @@ class DateBranching(Options):
     def warm_up(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Search a tree, which problems that `Prices` proves never reach, below one job at a time."""
         result = Prices(self.objective)(problem, budget)
-        if not _knows(problem, result.certificate):
+        if not _knows(result.certificate):
             return result
-        packed = problem.packed
-        ends = packed.submit.max() + np.cumsum(packed.runtime)
+        packed = problem.jobs.packed
+        begin = float(problem.jobs.requirements.release(packed.submit).max())
+        begin = max([begin, *(window.end for window in problem.closed)])
+        ends = begin + np.cumsum(packed.runtime)
         slow = WorkloadSchedule.of(problem, ends - packed.runtime)
         slow_result = replace(result, answer=slow, incumbents=())
         return self._branched(problem, slow_result, budget, budget.start())
@@ -217,9 +223,9 @@ class DateBranching(Options):
         return Earlier(problem, self.objective, result.answer, None).or_better(found)
 
 
-def _knows(problem: WorkloadProblem, certificate: Mapping[str, object] | None) -> bool:
-    """Return whether trees begin with this certificate: one of prices per job on a plain machine."""
-    return certificate is not None and certificate.get("kind") in _PER_JOB and problem.is_plain
+def _knows(certificate: Mapping[str, object] | None) -> bool:
+    """Return whether trees begin with this certificate: one of prices per job."""
+    return certificate is not None and certificate.get("kind") in _PER_JOB
 
 
 def _is_over(result: Result[WorkloadSchedule], clock: Clock) -> bool:
@@ -248,7 +254,7 @@ class _Front:
         self.began = 0.0
         #: What it takes to value a leaf, in seconds, and in steps of the judge.
         self.seconds = 0.0
-        self.steps = float(len(self.tree.windows.prices)) * self.tree.capacity
+        self.steps = float(len(self.tree.windows.prices)) * self.tree.cells
 
     @property
     def least(self) -> float:
@@ -392,14 +398,22 @@ class _Search:
     def _schedule(self, front: _Front, leaf: Leaf) -> None:
         """Make a schedule of all jobs about the dates of a leaf, and offer it."""
         problem, tree = self.problem, front.tree
-        starts = problem.packed.submit.copy()
-        starts[front.jobs] = tree.cheapest(leaf)
+        packed, asked = problem.jobs.packed, problem.jobs.requirements
+        starts = asked.release(packed.submit).copy()
         wide = np.zeros(len(starts), dtype=bool)
-        wide[front.jobs] = (leaf.latest < math.inf) | (leaf.earliest > tree.jobs.submit)
-        release = np.where(wide, starts, problem.packed.submit)
-        packed = problem.packed
-        kept = WorkloadProblem(
-            problem.num_nodes, Jobs(release, packed.nodes, packed.runtime, weight=packed.weight)
+        wide[front.jobs] = (leaf.latest < math.inf) | (leaf.earliest > tree.root.earliest)
+        release = starts.copy()
+        starts[front.jobs] = tree.cheapest(leaf)
+        release[wide] = starts[wide]
+        needs, partitions = [dict(mine) for mine in asked.needs] or None, asked.partitions or None
+        kept = replace(
+            problem,
+            jobs=Jobs(
+                *(release, packed.nodes, packed.runtime),
+                weight=packed.weight,
+                needs=needs,
+                partitions=partitions,
+            ),
         )
         plans = [
             Plan.in_order(kept, self.sizes, self._chosen, self._order(starts, wide, window))
@@ -428,7 +442,7 @@ class _Search:
 
     def _order(self, starts: FloatArray, wide: NDArray[np.bool_], window: float | None) -> IntArray:
         """Return the jobs with windows, the widest first, then the others by start and area."""
-        packed = self.problem.packed
+        packed = self.problem.jobs.packed
         area = packed.nodes * packed.runtime
         about = starts if window is None else np.floor(starts / window)
         order = np.lexsort((packed.submit, area, np.where(wide, -packed.nodes, about), ~wide))

@@ -73,6 +73,7 @@ class WorkloadMilp(Options):
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Solve within the budget; one thread."""
+        problem.check_plain("sizes")
         clock = budget.start()
         speeds = _speeds(problem)
         before = clock.stage(self.params.prices_share, self.params.prices_s)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.bounds.workload import machine_prices, time_prices
+from allocsolve.bounds.workload import time_prices
 from allocsolve.exact.workload._windows import (
     ALWAYS_BY_JOB,
     Earlier,
@@ -19,15 +19,15 @@ from allocsolve.exact.workload._windows import (
     bound_by_jobs,
     bound_by_time,
     bound_of_jobs_alone,
+    bounded_result,
     search_window,
 )
 from allocsolve.exact.workload.cpsat import WorkloadCpSat
+from allocsolve.exact.workload.place_policies import best_on_places
 from allocsolve.heuristics.workload.evolving_annealing import anneal_service_lists
 from allocsolve.heuristics.workload.list_annealing import BestSchedule, anneal_schedules
 from allocsolve.heuristics.workload.market import market_schedule, or_coarse_market, priced_term
 from allocsolve.heuristics.workload.order_search import OrderSearch, OrderSearchParams
-from allocsolve.heuristics.workload.places import NODE_CHOICES
-from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, Easy, FirstFit
 from allocsolve.heuristics.workload.reinsertion import (
     Reinserter,
     Reinsertion,
@@ -37,7 +37,6 @@ from allocsolve.heuristics.workload.reinsertion import (
 )
 from allocsolve.heuristics.workload.resources import check_rigid
 from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes
-from allocsolve.judge.workload.rules import workload_value
 from allocsolve.kernels import run_in_threads
 from allocsolve.model import (
     Budget,
@@ -48,14 +47,11 @@ from allocsolve.model import (
     WorkloadObjective,
     WorkloadSchedule,
     shown_values,
-    terms,
 )
 from allocsolve.model.options import Options, Params
-from allocsolve.model.search import Best, search_result
+from allocsolve.model.search import search_result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from allocsolve.bounds.workload import PriceBound
     from allocsolve.heuristics.workload.serial import Sizes
     from allocsolve.model import WorkloadProblem
@@ -173,7 +169,9 @@ class Prices(Options):
         earlier = Earlier.judged(problem, self.objective, self.start, self.certificate)
         earlier = earlier.or_quick(clock, budget.seed)
         if problem.node_types:
-            return earlier.or_better(_on_places(earlier, budget, clock, self.params))
+            return earlier.or_better(
+                best_on_places(earlier, budget, clock, self.params.evolving_prices_share)
+            )
         if problem.is_evolving:
             return earlier.or_better(_with_evolving_jobs(earlier, budget, clock, self.params))
         sizes = job_sizes(problem)
@@ -461,61 +459,4 @@ def _with_evolving_jobs(
         if best.answer is None:
             raise
         limit = Limit.INTERRUPTED
-    return _bounded(best, bound, limit, clock)
-
-
-def _bounded(
-    best: Best[WorkloadSchedule], bound: TermBound, limit: Limit | None, clock: Clock
-) -> Result[WorkloadSchedule]:
-    """Return the best schedule of one that was found before the time was over, and the bound on its value."""
-    assert best.answer is not None
-    bounds = (min(bound.value, best.values[0]),)
-    return search_result(
-        best.answer, best.values, bounds, limit, clock, best.incumbents, certificate=bound.certificate
-    )
-
-
-def _on_places(
-    earlier: Earlier, budget: Budget, clock: Clock, params: PricesParams
-) -> Result[WorkloadSchedule]:
-    """Return the best schedule of policies on nodes that are places, with the bound of prices of counts.
-
-    The budget's iterations are policies that are run.
-    """
-    problem, term, counts = earlier.problem, earlier.objective[0], earlier.problem.on_counts()
-    sizes = job_sizes(counts)
-    best: Best[WorkloadSchedule] = Best(clock)
-    if earlier.schedule is not None:
-        best.keep(earlier.schedule, earlier.values)
-    limit, bound = None, TermBound(bound_of_jobs_alone(counts, term, sizes))
-    try:
-        own = clock.stage(params.evolving_prices_share)
-        if term == "makespan":
-            bound = replace(bound_by_time(counts, term, sizes, own), certificate=None)
-        else:
-            start = None if earlier.bound is None else earlier.bound.certificate
-            prices = machine_prices(
-                counts, term, clock=own if own.remaining < math.inf else None, start=start
-            )
-            bound = TermBound(max(bound.value, prices.value), prices.certificate)
-        for number, schedule in enumerate(_place_schedules(problem)):
-            best.keep(schedule, terms(workload_value(problem, schedule, earlier.objective)))
-            if best.values == (bound.value,):
-                break
-            if clock.remaining == 0 or number + 1 == budget.iterations:
-                limit = Limit.TIME if clock.remaining == 0 else Limit.ITERATIONS
-                break
-    except KeyboardInterrupt:
-        if best.answer is None:
-            raise
-        limit = Limit.INTERRUPTED
-    return _bounded(best, bound, limit, clock)
-
-
-def _place_schedules(problem: WorkloadProblem) -> Iterator[WorkloadSchedule]:
-    """Yield schedules of first fit, and of EASY with true run times in each order, by each rule of choice."""
-    for choice in NODE_CHOICES:
-        yield FirstFit(choice=choice).simulated(problem).schedule
-    for order in QUEUE_ORDERS:
-        for choice in NODE_CHOICES:
-            yield Easy(order=order, estimate="actual", choice=choice).simulated(problem).schedule
+    return bounded_result(best, bound, limit, clock)

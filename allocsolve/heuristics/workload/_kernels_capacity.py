@@ -6,7 +6,7 @@ hold by their reservations, are both in it. Without other resources, the machine
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -20,10 +20,68 @@ from allocsolve.kernels.free_nodes import (
     least_free,
     restart,
 )
+from allocsolve.kernels.records import Record, Records, records
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload.resources import Machine
+    from allocsolve.model import IntArray
     from allocsolve.simulation.kernels import State
+
+
+class Fact(Record):
+    """What is known of all jobs with at least so many nodes and seconds."""
+
+    nodes: int
+    seconds: float
+    #: An instant before which no such job has room; in a compression, minus an instant: no such job whose
+    #: reservation begins then or later can have an earlier one. The larger one says more.
+    time: float
+
+
+#: The most facts that are kept.
+_MOST_FACTS: Final = 16
+
+
+class Facts(NamedTuple):
+    """What is known of who finds no room, as long as nothing is given back; all is written."""
+
+    #: Shape (1,): how many there are.
+    used: IntArray
+    rows: Records[Fact]
+
+
+def no_facts() -> Facts:
+    """Return that nothing is known."""
+    return Facts(np.zeros(1, dtype=np.int64), records(Fact, _MOST_FACTS))
+
+
+@inner_kernel
+def known(facts: Facts, nodes: int, seconds: float) -> float:
+    """Return the largest time of the facts that hold for a job. O(facts)."""
+    time = -np.inf
+    for at in range(facts.used[0]):
+        fact = facts.rows[at]
+        if fact.nodes <= nodes and fact.seconds <= seconds:
+            time = max(time, fact.time)
+    return time
+
+
+@inner_kernel
+def note(
+    facts: Facts, job: int, nodes: int, seconds: float, time: float, machine: Machine | None = None
+) -> None:
+    """Keep a fact that was found for a job, in place of those that say less. O(facts)."""
+    if machine is not None and machine.offsets[job + 1] - machine.offsets[job] > 1:
+        return  # it may be for the lack of something else than nodes
+    kept, rows = 0, facts.rows
+    for at in range(facts.used[0]):
+        fact = rows[at]
+        if fact.nodes < nodes or fact.seconds < seconds or fact.time > time:
+            rows[kept] = rows[at]
+            kept += 1
+    kept = min(kept, len(rows) - 1)
+    rows[kept].nodes, rows[kept].seconds, rows[kept].time = nodes, seconds, time
+    facts.used[0] = kept + 1
 
 
 @inner_kernel

@@ -16,7 +16,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_node_choices import (
+from allocsolve.heuristics.workload._kernels_places import (
+    copy_free,
+    enter,
+    fits,
+    fits_open,
+    hold_now,
+    one_pass,
+    somebody_fits,
+    start_heads,
+    start_on_places,
+)
+from allocsolve.heuristics.workload._kernels_queue import FIRST_AGING, SLURM, learn, sort_queue
+from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.kernels.closed_nodes import next_opening
+from allocsolve.kernels.node_choices import (
     AHEAD,
     LATE,
     LATER,
@@ -25,24 +39,13 @@ from allocsolve.heuristics.workload._kernels_node_choices import (
     Places,
     choose,
     chunks_on,
-)
-from allocsolve.heuristics.workload._kernels_places import (
-    copy_free,
-    enter,
-    fits,
     has_room,
     hold,
-    hold_now,
-    one_pass,
     see_room,
-    somebody_fits,
-    start_heads,
-    start_on_places,
 )
-from allocsolve.heuristics.workload._kernels_queue import FIRST_AGING, SLURM, learn, sort_queue
-from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.records import Record
-from allocsolve.simulation.kernels import advance
+from allocsolve.simulation.decisions import AT_HEAD
+from allocsolve.simulation.kernels import advance, begin
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, Passes, QueueRule
@@ -50,7 +53,7 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.columns import FloatArray
     from allocsolve.model.packed_jobs import PackedJobs
-    from allocsolve.simulation.kernels import State
+    from allocsolve.simulation.kernels import Started, State
 
 
 class Reservation(Record):
@@ -200,7 +203,9 @@ def _lay_out(state: State, places: Places, plans: Plans, choice: Choice, index: 
     for at in range(index, numbers.count):
         row = rows[plans.by_begin[at]]
         _move_on(state, places, plans, AHEAD, plans.look, row.begin, row.shape)
-        if not see_room(places, row.shape, AHEAD, AHEAD):
+        see_room(places, row.shape, AHEAD, AHEAD)
+        fits_open(places, row.shape, row.begin, row.end)
+        if not has_room(places, row.shape):
             laid = False
             break
         row.first, row.pieces = used, choose(places, choice, LATE, row.shape, used)
@@ -275,6 +280,7 @@ def _reserve(
             _remove_last(plans)
         else:
             see_room(places, shape, LATER, LATER)
+            fits_open(places, shape, time, end)
             if _has_room_until(state, places, plans, shape, end):
                 blocks = np.nextafter(math.floor(time / step) * step, -np.inf)
                 _insert(plans, shape, time, min(math.ceil(end / step) * step, horizon), blocks)
@@ -283,11 +289,11 @@ def _reserve(
                 made.pieces = choose(places, choice, LATE, shape, made.first)
                 numbers.used += made.pieces
                 return
-        time = np.inf
+        time = next_opening(places.closed, time)
         while walk.held < state.engine.last and state.held[walk.held].job < 0:  # it has ended already
             walk.held += 1
         if walk.held < state.engine.last:
-            time = state.held[walk.held].key
+            time = min(time, state.held[walk.held].key)
         if walk.ended < numbers.count:
             time = min(time, plans.rows[plans.by_end[walk.ended]].end)
 
@@ -327,6 +333,7 @@ def _planned_pass(
         if starts and (plans.failed[shape] != numbers.version or seconds < plans.seconds[shape]):
             _begin_walk(state, places, plans, shape)
             see_room(places, shape, NOW, NOW)
+            fits_open(places, shape, engine.clock, engine.clock + seconds)
             starts = _has_room_until(state, places, plans, shape, engine.clock + seconds)
             if not starts:
                 plans.failed[shape], plans.seconds[shape] = numbers.version, seconds
@@ -371,6 +378,42 @@ def _slurm_pass(
     return float((number + 1) * passes.interval)
 
 
+@inner_kernel
+def _place(jobs: PackedJobs, state: State, estimates: Estimates, places: Places, started: Started) -> None:
+    """Let jobs run that have started, on the nodes that hold their pieces already."""
+    for at in range(len(started.jobs)):
+        job, start = started.jobs[at], started.starts[at]
+        state.engine.clock, expected = start, estimates.running[job]
+        begin(state, job, places.pieces[job], jobs.runtime[job], expected, start + expected, AT_HEAD, -1)
+
+
+@inner_kernel
+def _one_call(
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    rule: QueueRule,
+    places: Places,
+    choice: Choice,
+    submit: FloatArray,
+    plans: Plans | None,
+    new: int,
+) -> float:
+    """Make the decisions of one call, in which the queue is new from a place on; return the next instant."""
+    sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, new, submit)
+    if plans is None:
+        one_pass(jobs, state, estimates, rule, places, choice)
+        return np.inf
+    start_heads(jobs, state, estimates, places, choice)
+    if rule.kind == SLURM:
+        return _slurm_pass(jobs, state, estimates, rule, places, choice, plans)
+    if state.engine.head < state.engine.tail:
+        last = _last_that_fits(state, places, rule.scan_limit)
+        if last > state.engine.head:
+            _planned_pass(jobs, state, estimates, rule, places, choice, plans, last)
+    return np.inf
+
+
 @kernel
 def run_on_places(
     jobs: PackedJobs,
@@ -381,15 +424,19 @@ def run_on_places(
     places: Places,
     choice: Choice,
     submit: FloatArray,
+    started: Started,
     plans: Plans | None = None,
 ) -> None:
-    """Run a workload to its end under a policy; under one that plans, `plans` are given.
+    """Run a workload to its end under a policy, after placing the jobs that have started.
 
     Jobs are submitted at `submit`, shape (jobs,), in seconds: their head starts are part of ``jobs.submit``.
+    A policy that plans is given `plans`.
     """
     engine, wake = state.engine, np.inf
+    _place(jobs, state, estimates, places, started)
     while advance(state, wake, coalesce):
         wake = np.inf
+        places.numbers.now = engine.clock
         for at in range(engine.completed):
             hold_now(places, state.events[at], -1)
         for at in range(engine.completed, engine.completed + engine.submitted):
@@ -397,14 +444,29 @@ def run_on_places(
         if rule.learning:
             learn(state, estimates)
         new = engine.tail - engine.submitted
-        sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, new, submit)
-        if plans is None:
-            one_pass(jobs, state, estimates, rule, places, choice)
-            continue
-        start_heads(jobs, state, estimates, places, choice)
-        if rule.kind == SLURM:
-            wake = _slurm_pass(jobs, state, estimates, rule, places, choice, plans)
-        elif engine.head < engine.tail:
-            last = _last_that_fits(state, places, rule.scan_limit)
-            if last > engine.head:
-                _planned_pass(jobs, state, estimates, rule, places, choice, plans, last)
+        wake = _one_call(jobs, state, estimates, rule, places, choice, submit, plans, new)
+        if engine.head < engine.tail:
+            wake = min(wake, next_opening(places.closed, engine.clock))
+
+
+@kernel
+def decide_on_places(
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    rule: QueueRule,
+    places: Places,
+    choice: Choice,
+    started: Started,
+    plans: Plans | None = None,
+) -> float:
+    """Make the decisions of one call, on a state with a filled queue, after placing its running jobs.
+
+    Return when the policy wants to be called, infinite for never.
+    """
+    engine, now = state.engine, state.engine.clock
+    _place(jobs, state, estimates, places, started)
+    engine.clock = places.numbers.now = now
+    for at in range(engine.head, engine.tail):
+        enter(places, places.shape[state.queue[at]])
+    return _one_call(jobs, state, estimates, rule, places, choice, jobs.submit, plans, engine.head)

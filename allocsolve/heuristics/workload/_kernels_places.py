@@ -2,7 +2,8 @@
 
 A node has room for k chunks of a job, and whether the job fits is a sum of these k over the nodes; see
 `allocsolve.model.PackedPlaces`. The sum is kept for each shape of job in the queue, as nodes change, so that
-a test takes O(1). Where a job goes is told by a choice, see `_kernels_node_choices`.
+a test takes O(1). Where a job goes is told by a choice, see
+`allocsolve.kernels.node_choices`.
 
 The head of the queue is planned *late*, see `allocsolve.heuristics.Easy`, so that its plan keeps as little as
 it can of what is free now, and planned anew when somebody has started: equal jobs need not be tested again
@@ -15,7 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_node_choices import (
+from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS
+from allocsolve.kernels import inner_kernel
+from allocsolve.kernels.closed_nodes import keep_open, next_opening
+from allocsolve.kernels.node_choices import (
     LATE,
     LATER,
     NOW,
@@ -24,9 +28,10 @@ from allocsolve.heuristics.workload._kernels_node_choices import (
     Shape,
     choose,
     chunks_on,
+    has_room,
+    hold,
+    see_room,
 )
-from allocsolve.heuristics.workload._kernels_queue import EASY, FCFS
-from allocsolve.kernels import inner_kernel
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import begin, leave_queue
 
@@ -34,19 +39,6 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import Estimates, QueueRule
     from allocsolve.model.packed_jobs import PackedJobs
     from allocsolve.simulation.kernels import State
-
-
-@inner_kernel
-def hold(places: Places, when: int, shape: int, piece: int, sign: int) -> None:
-    """Let a job of a shape hold a piece, or (sign -1) give it back; an exclusive one holds the whole node."""
-    node, free = places.node[piece], places.free
-    alone = places.shapes[shape].exclusive
-    places.occupants[when, node] += -sign if alone else sign
-    for resource in range(free.shape[2]):
-        if alone:
-            free[when, node, resource] -= sign * places.has[places.type_of_node[node], resource]
-        else:
-            free[when, node, resource] -= sign * places.chunks[piece] * places.each[shape, resource]
 
 
 @inner_kernel
@@ -110,23 +102,14 @@ def somebody_fits(places: Places) -> bool:
 
 
 @inner_kernel
-def has_room(places: Places, shape: int) -> bool:
-    """Return whether a job fits into the room that is noted. O(nodes)."""
-    total = nodes = 0
-    for node in range(len(places.room)):
-        total += places.room[node]
-        nodes += places.room[node] > 0
-    return bool(total >= places.shapes[shape].chunks and nodes >= places.shapes[shape].least_nodes)
+def fits_open(places: Places, shape: int, begin: float, end: float) -> bool:
+    """Return whether a job fits into the room that is noted on nodes that are open; others have none then.
 
-
-@inner_kernel
-def see_room(places: Places, shape: int, when: int, other: int) -> bool:
-    """Note the room that nodes have at one time and at another one; return whether a job fits. O(nodes)."""
-    for node in range(len(places.room)):
-        room = chunks_on(places, when, shape, node)
-        if room and when != other:
-            room = min(room, chunks_on(places, other, shape, node))
-        places.room[node] = room
+    The job has room there if no node closes. O(nodes + spans in which nodes are closed).
+    """
+    if places.closed is None:
+        return True
+    keep_open(places.closed, places.room, begin, end)
     return has_room(places, shape)
 
 
@@ -140,18 +123,18 @@ def copy_free(places: Places, source: int, target: int) -> None:
 
 
 @inner_kernel
-def _shadow_time(state: State, places: Places, shape: int) -> float:
-    """Return when a job that does not fit now is expected to; what is free then is written.
+def _shadow_time(state: State, places: Places, shape: int, seconds: float) -> float:
+    """Return when a job that cannot start now is expected to; what is free then is written.
 
-    All jobs that are expected to end by then are taken off. O(nodes + what running jobs hold).
+    All jobs that are expected to end by then are taken off. O(nodes + what running jobs hold); where nodes
+    are closed, O(nodes) for each expected end and opening besides.
     """
     copy_free(places, NOW, LATER)
     room, nodes = places.shapes[shape].room, places.shapes[shape].nodes
     chunks, least = places.shapes[shape].chunks, places.shapes[shape].least_nodes
-    held, at, last, shadow_time = state.held, state.engine.first, state.engine.last, state.engine.clock
-    while at < last and (room < chunks or nodes < least):
-        shadow_time = max(state.engine.clock, held[at].key)
-        while at < last and held[at].key <= shadow_time:
+    held, at, last, time = state.held, state.engine.first, state.engine.last, state.engine.clock
+    while True:
+        while at < last and held[at].key <= time:
             job = held[at].job
             at += 1
             if job < 0:
@@ -162,16 +145,25 @@ def _shadow_time(state: State, places: Places, shape: int) -> float:
                 after = chunks_on(places, LATER, shape, places.node[piece])
                 room += after - before
                 nodes += (after > 0) - (before > 0)
-    return float(shadow_time)
+        if room >= chunks and nodes >= least:
+            if places.closed is None:
+                return float(time)
+            see_room(places, shape, LATER, LATER)
+            if fits_open(places, shape, time, time + seconds):
+                return float(time)
+        time = next_opening(places.closed, time)
+        if at < last:
+            time = min(time, held[at].key)
 
 
 @inner_kernel
-def _plan(places: Places, choice: Choice, shape: int) -> None:
+def _plan(places: Places, choice: Choice, shape: int, begin: float, end: float) -> None:
     """Plan the head late on what is free at its shadow time, in place of its last plan. O(nodes)."""
     numbers, first = places.numbers, len(places.node) - len(places.room)
     for at in range(numbers.planned):
         hold(places, LATER, shape, first + at, -1)
     see_room(places, shape, LATER, LATER)
+    fits_open(places, shape, begin, end)
     numbers.planned = choose(places, choice, LATE, shape, first)
     for at in range(numbers.planned):
         hold(places, LATER, shape, first + at, 1)
@@ -205,10 +197,13 @@ def start_heads(jobs: PackedJobs, state: State, estimates: Estimates, places: Pl
     """Start the head of the queue while it fits."""
     engine = state.engine
     while engine.head < engine.tail:
-        shape = places.shape[state.queue[engine.head]]
+        job = state.queue[engine.head]
+        shape = places.shape[job]
         if not fits(places.shapes[shape]):
             return
         see_room(places, shape, NOW, NOW)
+        if not fits_open(places, shape, engine.clock, engine.clock + estimates.queued[job]):
+            return
         start_on_places(jobs, state, estimates, places, choice, engine.head, -1)
 
 
@@ -225,28 +220,30 @@ def one_pass(
     shadow_time, planned = np.inf, False
     numbers.planned = 0
     if rule.kind == EASY:
-        shadow_time = _shadow_time(state, places, places.shape[blocked])
+        shadow_time = _shadow_time(state, places, places.shape[blocked], estimates.queued[blocked])
     stop = min(stop, at + rule.scan_limit)
     while at < stop:
         job = state.queue[at]
         shape = places.shape[job]
         starts = beside = False
+        end = engine.clock
         if fits(shapes[shape]):
-            end = engine.clock + estimates.queued[job]
+            end += estimates.queued[job]
             starts = end < shadow_time or (end == shadow_time and not rule.strict)
             beside = not starts and rule.extra_nodes
         if starts:
             see_room(places, shape, NOW, NOW)
         elif beside:
             if not planned:
-                _plan(places, choice, places.shape[blocked])
+                last = shadow_time + estimates.queued[blocked]
+                _plan(places, choice, places.shape[blocked], shadow_time, last)
                 planned = True
             # While the plan stays and nobody starts, who is of the same shape does not fit either.
             if shapes[shape].failed != numbers.plans:
                 starts = see_room(places, shape, NOW, LATER)
                 if not starts:
                     shapes[shape].failed = numbers.plans
-        if starts:
+        if starts and fits_open(places, shape, engine.clock, end):
             start_on_places(jobs, state, estimates, places, choice, at, blocked)
             if beside:
                 for piece in range(places.first[job], places.first[job] + places.pieces[job]):

@@ -221,6 +221,26 @@ class Estimates(NamedTuple):
     last_runs: FloatArray
 
 
+#: The users where nothing is learned from them.
+NO_USERS: Final = np.empty(0, dtype=np.int64)
+
+
+def initial_estimates(limit: FloatArray, *expected: FloatArray, users: IntArray = NO_USERS) -> Estimates:
+    """Return the estimates (s) with which a policy begins: of users, of running and of queued jobs.
+
+    Those that are `expected` are those of users if left out.
+    """
+    running, queued = expected or (limit, limit)
+    return Estimates(
+        limit=limit,
+        running=running.copy(),
+        queued=queued.copy(),
+        scores=np.empty(len(limit)),
+        user=users,
+        last_runs=np.full((int(users.max(initial=-1)) + 1, 2), np.nan),
+    )
+
+
 @inner_kernel
 def size_now(jobs: PackedJobs, job: int, free: int, moldable: int) -> int:
     """Return the number of nodes on which a job starts if `free` nodes are free; 0 if it does not fit."""

@@ -10,14 +10,18 @@ Slurm plans by the same rules: its heads start at events, all other jobs in pass
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_capacity import (
+    Facts,
     book,
     earliest_room,
     expect_running,
+    known,
+    no_facts,
+    note,
     others_have_room,
 )
 from allocsolve.heuristics.workload._kernels_queue import (
@@ -30,7 +34,8 @@ from allocsolve.heuristics.workload._kernels_queue import (
 )
 from allocsolve.heuristics.workload.resources import Machine, is_open
 from allocsolve.kernels import inner_kernel
-from allocsolve.kernels.free_nodes import FreeNodes, change, least_free, limit_free
+from allocsolve.kernels.free_nodes import FreeNodes, change, has_room, least_free, limit_free
+from allocsolve.kernels.records import Record, record
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.kernels import leave_queue, time_ratio
 
@@ -88,6 +93,62 @@ def last_that_fits(jobs: PackedJobs, state: State, limit: int, machine: Machine 
 
 
 @inner_kernel
+def _last_that_may_start(
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    first: int,
+    last: int,
+    free: FreeNodes,
+    machine: Machine | None = None,
+) -> int:
+    """Return the last place, from `last` down to `first`, whose job may start beside the plan so far.
+
+    `first` if there is none. Of a moldable job it is asked only whether it fits now.
+    """
+    now = state.engine.clock
+    while last > first:
+        job = state.queue[last]
+        if fits_now(jobs, state, job, machine):
+            nodes = jobs.min_nodes[job]
+            if nodes < jobs.max_nodes[job] or has_room(free, now, now + estimates.queued[job], nodes):
+                break
+        last -= 1
+    return last
+
+
+class PlanNumbers(Record):
+    """The single numbers of a `KeptPlan`."""
+
+    #: Given: whether it may be kept. Then, whether there is one.
+    usable: int
+    is_there: int
+    #: The first place of the queue that is not in the plan, and how many jobs have reservations.
+    place: int
+    reservations: int
+    #: When the first of them begins, in seconds.
+    due: float
+
+
+class KeptPlan(NamedTuple):
+    """How far the plan of the last call goes. It holds while no job ends and no reservation begins.
+
+    Jobs that waited start no earlier then, so that only new ones can start, behind the others: jobs are
+    rigid, and the queue is in the order of submission.
+    """
+
+    numbers: PlanNumbers
+    facts: Facts
+
+
+def no_plan(*, usable: bool) -> KeptPlan:
+    """Return that there is no plan so far."""
+    numbers = record(PlanNumbers)
+    numbers["usable"] = usable
+    return KeptPlan(numbers, no_facts())
+
+
+@inner_kernel
 def _reserve_and_fill(
     jobs: PackedJobs,
     state: State,
@@ -95,34 +156,56 @@ def _reserve_and_fill(
     rule: QueueRule,
     free: FreeNodes,
     machine: Machine | None = None,
+    kept: KeptPlan | None = None,
 ) -> None:
-    """Start who fits beside the reservations. O(running jobs + queue x steps of the plan) at worst."""
+    """Start who fits beside the reservations. O(running jobs + queue x steps of the plan) at worst.
+
+    What is free in the plan only gets less in a call: who cannot start beside a part of it cannot do so
+    beside all of it, and need not be planned if nobody behind it can.
+    """
     engine, queue, now = state.engine, state.queue, state.engine.clock
     last = last_that_fits(jobs, state, rule.scan_limit, machine)
     if last == engine.head:
         return
-    expect_running(state, free, machine)
-    blocked, at, planned = queue[engine.head], engine.head, 0
+    blocked, at, planned, due = queue[engine.head], engine.head, 0, np.inf
+    if kept is not None and kept.numbers.is_there:
+        at, planned, due = kept.numbers.place, kept.numbers.reservations, kept.numbers.due
+    else:
+        expect_running(state, free, machine)
+        if kept is not None:
+            kept.facts.used[0] = 0
+    last = _last_that_may_start(jobs, state, estimates, at - 1, last, free, machine)
     while at <= last and engine.free > 0:
         job = queue[at]
         estimate, fewest = estimates.queued[job], jobs.min_nodes[job]
-        nodes = 0
+        nodes, plans = 0, planned < rule.reservations
         fits = fits_now(jobs, state, job, machine)
-        if fits:
+        if fits and not (plans and fewest == jobs.max_nodes[job]):  # else the reservation is asked alone
             nodes = _size_beside(jobs, job, engine.free, estimate, now, rule.moldable, free, machine)
-        if not nodes and planned < rule.reservations:
+        if not nodes and plans:
             seconds = estimate * time_ratio(jobs, job, fewest)
-            begins = earliest_room(free, job, fewest, now, seconds, np.inf, machine)
+            least = now
+            if kept is not None:
+                least = max(now, known(kept.facts, fewest, seconds))
+            begins = earliest_room(free, job, fewest, least, seconds, np.inf, machine)
+            if kept is not None and begins > least:
+                note(kept.facts, job, fewest, seconds, begins, machine)
             if begins == now and fits:
                 nodes = fewest
             else:
                 book(free, job, fewest, begins, begins + seconds, -1, machine)
                 planned += 1
+                due = min(due, begins)
+                if begins < now + estimates.queued[queue[last]]:
+                    last = _last_that_may_start(jobs, state, estimates, at, last, free, machine)
         if nodes:
             book(free, job, nodes, now, now + estimate * time_ratio(jobs, job, nodes), -1, machine)
             leave_queue(state, at)
             start(jobs, state, estimates, job, nodes, blocked, machine)
         at += 1
+    if kept is not None:
+        numbers = kept.numbers
+        numbers.is_there, numbers.place, numbers.reservations, numbers.due = numbers.usable, at, planned, due
 
 
 @inner_kernel
@@ -168,6 +251,7 @@ def _backfill(
             start(jobs, state, estimates, job, nodes, blocked, machine)
         else:
             _plan(free, now, starts, limit, nodes, passes)
+            last = _last_that_may_start(jobs, state, estimates, at, last, free, machine)
             if machine is not None:
                 for need in range(machine.offsets[job] + 1, machine.offsets[job + 1]):
                     row = machine.resource[need] - 1
@@ -209,16 +293,20 @@ def planning_pass(
     rule: QueueRule,
     free: FreeNodes,
     machine: Machine | None = None,
+    kept: KeptPlan | None = None,
 ) -> float:
     """Make the decisions of one call; return when the next one is due without an event, infinite for never.
 
     Heads are started in one place for both policies, so that no event pays for a call with all these arrays.
     """
     engine = state.engine
+    before = engine.head
     start_heads(jobs, state, estimates, rule.moldable, machine)
+    if kept is not None and (engine.completed or engine.head > before or kept.numbers.due < engine.clock):
+        kept.numbers.is_there = 0
     if engine.free <= 0 or engine.head + 1 >= engine.tail:
         return np.inf
     if rule.kind == RESERVING:
-        _reserve_and_fill(jobs, state, estimates, rule, free, machine)
+        _reserve_and_fill(jobs, state, estimates, rule, free, machine, kept)
         return np.inf
     return _pass_at_interval(jobs, state, estimates, rule, free, machine)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics.workload.reinsertion import Reinserter
+from allocsolve.model import packed_machine
 from allocsolve.model.arrays import frozen
 from allocsolve.model.options import Params
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 class DateShiftParams(Params):
     """The numbers of `DateShifts`, measured on a log of 28,467 jobs."""
 
-    #: A job is wide from this share of the nodes on.
+    #: A job is wide from this share of the nodes on, or of another resource.
     wide_share: float = 1 / 3
     #: The share of shifts to a new date in the wait of the job, and of the wait by which that reaches beyond
     #: its start; others are by so many run times (standard deviation).
@@ -68,7 +69,11 @@ class DateShifts:
         self._search = Reinserter(plan, objective, seed)
         self._random = np.random.default_rng(seed)
         self._submit = plan.free.release
-        wide = plan.nodes >= params.wide_share * plan.problem.num_nodes
+        machine = packed_machine(plan.problem)
+        whole = np.array([plan.problem.num_nodes, *dict(plan.problem.resources).values()])
+        owners = np.repeat(np.arange(len(plan.nodes)), np.diff(machine.offsets))
+        wide = np.zeros(len(plan.nodes), dtype=bool)
+        wide[owners[machine.amount >= params.wide_share * whole[machine.resource]]] = True
         self._wide = wide if wide.any() else np.ones(len(wide), dtype=bool)
 
     def run(self, shifts: int) -> bool:

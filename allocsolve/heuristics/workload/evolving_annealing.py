@@ -81,7 +81,7 @@ class EvolvingAnnealing(Options):
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Search within the budget of seconds and lists."""
         clock = budget.start()
-        problem.check_plain()
+        problem.check_plain("sizes")
         best = BestSchedule(problem, self.objective, clock)
         if self.start is not None:
             faults = workload_violations(problem, self.start)

@@ -431,7 +431,7 @@ class SizeList(NamedTuple):
 
 def check_listed(problem: WorkloadProblem) -> None:
     """Raise `UnsupportedProblem` if lists do not know a job or the machine."""
-    problem.check_plain()
+    problem.check_plain("sizes")
     why = "is evolving: this solver plans jobs that change their size when it says so"
     problem.jobs.refuse(problem.jobs.packed.kind == EVOLVING, why)
 

@@ -19,10 +19,11 @@ from allocsolve.heuristics.workload._kernels_queue import (
     PREFERRED_SIZE,
     Blocked,
     Estimates,
+    initial_estimates,
     nothing_blocked,
     one_pass,
 )
-from allocsolve.heuristics.workload.policies import initial_estimates, queue_rule
+from allocsolve.heuristics.workload.policies import queue_rule
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.heap import BY_ITEM, Entry, lower, raise_up
 from allocsolve.kernels.records import records

@@ -73,6 +73,7 @@ class Market(Options):
         """Find prices within three fifths of the time, and run markets."""
         from allocsolve.bounds.workload import time_prices  # noqa: PLC0415 - loads more kernels
 
+        problem.check_plain("sizes")
         EngineRules().check(problem, answers=False)
         clock = budget.start()
         seconds, fine = (

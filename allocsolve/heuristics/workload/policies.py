@@ -18,6 +18,7 @@ from allocsolve.heuristics.workload._kernels_queue import (
     FIRST_FIT,
     HPCOPT,
     MJS2023,
+    NO_USERS,
     ORDER_CODES,
     RAPS,
     RESERVING,
@@ -26,6 +27,7 @@ from allocsolve.heuristics.workload._kernels_queue import (
     Estimates,
     QueueRule,
     decide_variant,
+    initial_estimates,
     learn,
     nothing_blocked,
     one_pass,
@@ -33,9 +35,13 @@ from allocsolve.heuristics.workload._kernels_queue import (
     sort_queue,
     start,
 )
-from allocsolve.heuristics.workload._kernels_reservations import planning_pass
+from allocsolve.heuristics.workload._kernels_reservations import KeptPlan, no_plan, planning_pass
 from allocsolve.heuristics.workload.long_queue import long_queue, run_long
-from allocsolve.heuristics.workload.places import NodeChoice, simulate_on_places
+from allocsolve.heuristics.workload.on_places import (
+    continued_on_places,
+    decided_on_places,
+    simulate_on_places,
+)
 from allocsolve.heuristics.workload.queue_lengths import has_long_queue
 from allocsolve.heuristics.workload.resources import (
     Machine,
@@ -62,6 +68,7 @@ from allocsolve.simulation.kernels import (
     queue_state,
     start_of,
 )
+from allocsolve.simulation.node_choice import NodeChoice
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 from allocsolve.simulation.view import user_numbers
 
@@ -71,6 +78,7 @@ if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, PackedJobs, WorkloadProblem
     from allocsolve.simulation import Decision, QueueView
     from allocsolve.simulation.kernels import State
+    from allocsolve.simulation.node_choice import Pieces
 
 
 @inner_kernel
@@ -116,21 +124,26 @@ def run(
     started: Started,
     machine: Machine | None = None,
     free: FreeNodes | None = None,
+    kept: KeptPlan | None = None,
 ) -> None:
     """Run a workload to its end under a policy, after placing the jobs that have started.
 
-    Policies that plan are given what is free over time.
+    Policies that plan are given what is free over time, and what they keep of their plans.
     """
     _place(jobs, state, estimates, started, machine)
     wake = np.inf
     while advance(state, wake, coalesce):
         if machine is not None and move_on(state, machine):
             memory.flags[1] = 0
+            if kept is not None:
+                kept.numbers.is_there = 0
         new, wake = _take_in(jobs, state, estimates, rule, machine), np.inf
+        if kept is not None and new < kept.numbers.place:
+            kept.numbers.is_there = 0
         if free is None:
             one_pass(jobs, state, estimates, rule, memory, new, machine)
-        else:
-            wake = planning_pass(jobs, state, estimates, rule, free, machine)
+        elif state.engine.head < state.engine.tail:  # a call with all these arrays costs something
+            wake = planning_pass(jobs, state, estimates, rule, free, machine, kept)
         if machine is not None:
             wake = min(wake, next_step(state, machine))
 
@@ -194,9 +207,6 @@ EstimateSource: TypeAlias = Literal["limit", "actual", "user-average"]
 #: The scan limit and the number of reservations, in jobs, that stand for all: more than any queue holds.
 ALL_JOBS: Final = 2**62
 
-#: The users where nothing is learned from them.
-_NO_USERS: Final = np.empty(0, dtype=np.int64)
-
 #: Kinds of policies that have kernels of their own.
 _VARIANTS: Final = frozenset({HPCOPT, RAPS, MJS2023})
 #: Kinds of policies that need running jobs in the order of their expected ends.
@@ -225,6 +235,15 @@ class QueuePolicy:
         given = given_to_kernels(problem, 2 * len(problem.jobs))
         return given._replace(jobs=on_own_nodes(given.jobs))
 
+    def plan_of(
+        self, given: Given, problem: WorkloadProblem
+    ) -> tuple[FreeNodes, KeptPlan] | tuple[None, None]:
+        """Return what is free over time, and that no plan is kept so far; None if nobody is planned."""
+        if not self.plans:
+            return None, None
+        lasting = self.running == self.queued and _looks_at_all(self.rule)
+        return given.free, no_plan(usable=problem.is_rigid and lasting)
+
     @property
     def rules(self) -> EngineRules:
         """The rules of a simulation under this policy, unless others are given."""
@@ -249,7 +268,7 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
     if problem.node_types:
         return simulate_on_places(problem, rule, estimates, policy.choice, coalesce=rules.coalesce)
     given = policy.given(problem)
-    jobs, machine, free = given.jobs, given.machine, given.free if policy.plans else None
+    jobs, machine, (free, kept) = given.jobs, given.machine, policy.plan_of(given, problem)
     state = given.state(problem, None, ordered=rule.kind in _ORDERED)
     tree = machine is None and _can_be_tree(rule) and problem.is_rigid and has_long_queue(problem)
     queue = long_queue(jobs, estimates.queued, rule.order) if tree else None
@@ -258,31 +277,48 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
     elif queue is not None:
         run_long(jobs, state, estimates, rule, memory, queue, rules.coalesce)
     else:
-        run(jobs, state, estimates, rule, memory, rules.coalesce, NOBODY, machine, free)
+        run(jobs, state, estimates, rule, memory, rules.coalesce, NOBODY, machine, free, kept)
     return Simulation(schedule_of(state), log_of(state))
 
 
 def queue_starts_from(
-    problem: WorkloadProblem, policy: QueuePolicy, running: IntArray, now: float, runtimes: FloatArray
+    problem: WorkloadProblem,
+    policy: QueuePolicy,
+    running: IntArray,
+    now: float,
+    runtimes: FloatArray,
+    pieces: Pieces | None = None,
 ) -> FloatArray:
-    """Return the start of each job in each scenario if those `running` have started and a policy goes on."""
+    """Return the start of each job in each scenario if those `running` have started and a policy goes on.
+
+    Where nodes are places, `pieces` says where they are.
+    """
     then, rule = Continuation.of(problem, running, now), policy.rule
     begun = np.empty(runtimes.shape)
     estimates, memory = _prepared(problem, policy)
-    given = policy.given(problem)
-    machine, free = given.machine, given.free if policy.plans else None
-    state = given.state(problem, then, ordered=rule.kind in _ORDERED)
     learned = (estimates.running, estimates.queued, estimates.last_runs) if rule.learning else ()
-    restart, coalesce = Restart(state[:2], learned, memory.flags, held_now(machine)), True
+    on, coalesce = None, True
+    if pieces is not None:
+        on, packed = continued_on_places(problem, rule, policy.choice, running, pieces), problem.jobs.packed
+        state = then.state(problem, ordered=rule.kind in _ORDERED)
+        restart = Restart(state[:2], learned, on.written)
+    else:
+        given = policy.given(problem)
+        packed, machine, (free, kept) = given.jobs, given.machine, policy.plan_of(given, problem)
+        state = given.state(problem, then, ordered=rule.kind in _ORDERED)
+        restart = Restart(state[:2], learned, memory.flags, held_now(machine), kept or ())
     for row, runtime in enumerate(runtimes):
         restart()
-        jobs = given.jobs._replace(runtime=runtime)
+        jobs = packed._replace(runtime=runtime)
         if policy.running == "actual":
             estimates.running[:] = runtime
         if policy.queued == "actual":
             estimates.queued[:] = runtime
         _check(problem, rule, estimates, runtime, then.started.jobs)
-        run(jobs, state, estimates, rule, memory, coalesce, then.started, machine, free)
+        if on is not None:
+            on.run(jobs, state, estimates, coalesce=coalesce, submit=packed.submit, started=then.started)
+        else:
+            run(jobs, state, estimates, rule, memory, coalesce, then.started, machine, free, kept)
         begun[row] = state.job["start"]
     return begun
 
@@ -309,7 +345,7 @@ def _prepared(problem: WorkloadProblem, policy: QueuePolicy) -> tuple[Estimates,
     """Return the estimates and the memory with which a run begins."""
     packed = problem.jobs.packed
     sources = {"limit": packed.estimate, "actual": packed.runtime, "user-average": packed.estimate}
-    users = user_numbers(problem) if policy.rule.learning else _NO_USERS
+    users = user_numbers(problem) if policy.rule.learning else NO_USERS
     estimates = initial_estimates(
         packed.estimate, sources[policy.running], sources[policy.queued], users=users
     )
@@ -324,7 +360,8 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Decision, ...]:
 
     A policy that learns from users also examines all jobs that have ended.
     """
-    jobs, state, running, starts, listed = queue_state(view)
+    seen = queue_state(view)
+    jobs, state, running, starts, listed = seen
     if policy.rule.kind == SLURM:
         jobs = on_own_nodes(jobs)
     sources = {"limit": jobs.estimate, "actual": jobs.runtime}
@@ -333,43 +370,29 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Decision, ...]:
     if policy.rule.learning:
         sources["user-average"] = _learned(view, listed)
     estimates = initial_estimates(jobs.estimate, sources[policy.running], sources[policy.queued])
-    free = new_free_nodes(view.num_nodes, 2 * len(listed)) if policy.plans else None
-    wake = np.inf
-    if policy.rule.kind in _VARIANTS:
+    wake, pieces = np.inf, None
+    if view.places is not None:
+        wake, pieces = decided_on_places(view, seen, estimates, policy.rule, policy.choice)
+    elif policy.rule.kind in _VARIANTS:
         decide_variant(jobs, state, estimates, policy.rule, running, starts)
     else:
+        free = new_free_nodes(view.num_nodes, 2 * len(listed)) if policy.plans else None
         memory, begun = nothing_blocked(usable=False), Started(frozen(running), frozen(starts))
         wake = decide(jobs, state, estimates, policy.rule, memory, begun, free)
     chosen = state.started[len(running) : state.engine["started"]].tolist()
-    starting = tuple(start_of(state, job, listed) for job in chosen)
+    starting = tuple(start_of(state, job, listed, pieces=pieces) for job in chosen)
     return (*starting, Wake(wake)) if wake < np.inf else starting
 
 
 def _looks_at_all(rule: QueueRule) -> bool:
     """Return whether new jobs come last, and jobs that cannot start now cannot start before the next end."""
-    plain = rule.kind == FIRST_FIT or (rule.kind == EASY and not rule.strict)
+    plain = rule.kind in {FIRST_FIT, RESERVING} or (rule.kind == EASY and not rule.strict)
     return plain and rule.order == 0 and rule.scan_limit == ALL_JOBS
 
 
 def _can_be_tree(rule: QueueRule) -> bool:
     """Return whether a rule looks at all jobs, with estimates that stay, so that a tree finds who starts."""
     return rule.kind in {FIRST_FIT, EASY} and rule.scan_limit == ALL_JOBS and not rule.learning
-
-
-def initial_estimates(limit: FloatArray, *expected: FloatArray, users: IntArray = _NO_USERS) -> Estimates:
-    """Return the estimates (s) with which a policy begins: of users, of running and of queued jobs.
-
-    Those that are `expected` are those of users if left out.
-    """
-    running, queued = expected or (limit, limit)
-    return Estimates(
-        limit=limit,
-        running=running.copy(),
-        queued=queued.copy(),
-        scores=np.empty(len(limit)),
-        user=users,
-        last_runs=np.full((int(users.max(initial=-1)) + 1, 2), np.nan),
-    )
 
 
 def _learned(view: QueueView, wanted: IntArray) -> FloatArray:
@@ -416,7 +439,12 @@ class QueueSolver(CompiledSolver):
         return decide_view(view, self.queue_policy)
 
     def starts_from(
-        self, problem: WorkloadProblem, running: IntArray, now: float, runtimes: FloatArray
+        self,
+        problem: WorkloadProblem,
+        running: IntArray,
+        now: float,
+        runtimes: FloatArray,
+        pieces: Pieces | None = None,
     ) -> FloatArray | None:
         """Return the start of each job in each scenario; None of a variant of EASY.
 
@@ -426,7 +454,7 @@ class QueueSolver(CompiledSolver):
         policy.check(policy.rules)
         if policy.rule.kind in _VARIANTS:
             return None
-        return queue_starts_from(problem, policy, running, now, runtimes)
+        return queue_starts_from(problem, policy, running, now, runtimes, pieces)
 
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in the compiled loop, with the reasons of all starts."""
@@ -444,7 +472,7 @@ class Fcfs(QueueSolver):
         ``min``: on the fewest that it allows.
     choice
         On which nodes a job starts where nodes are places (`allocsolve.model.WorkloadProblem.node_types`),
-        see `allocsolve.heuristics.workload.places.NodeChoice`.
+        see `allocsolve.simulation.node_choice.NodeChoice`.
 
     Notes
     -----

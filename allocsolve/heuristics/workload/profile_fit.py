@@ -478,7 +478,8 @@ class ProfileFit(CompiledSolver):
 
 def _job_steps(problem: WorkloadProblem, expand_limit: float) -> JobSteps:
     """Return the steps of all jobs, which have profiles or one step."""
-    packed, plan = problem.packed, problem.jobs.evolving
+    problem.check_plain("sizes")
+    packed, plan = problem.jobs.packed, problem.jobs.evolving
     profiled = plan.reading == PROFILE
     other = ~profiled & (plan.reading != NOT_EVOLVING)
     problem.jobs.refuse(other, "evolves without a profile: profile fit does not answer its requests")

@@ -440,6 +440,7 @@ class StaticPrice(CompiledSolver):
         """
         problem.jobs.refuse(problem.jobs.evolving.reading == PROFILE, _NO_PROFILES)
         rules = rules or self.rules
+        problem.check_plain("sizes")
         rules.check(problem)
         problem = rules.applied(problem)
         auction = initial_auction(price_takers(problem.packed))

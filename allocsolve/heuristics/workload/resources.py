@@ -19,6 +19,7 @@ from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.free_nodes import free_steps, new_free_nodes
 from allocsolve.model import ALL_SIZES, NO_SPEEDUP, RIGID, frozen, packed_machine
 from allocsolve.model.columns import plain
+from allocsolve.model.plain_only import LEARNED, LONGER, NOT_RIGID
 from allocsolve.simulation.kernels import NOBODY, initial_state
 
 if TYPE_CHECKING:
@@ -303,8 +304,7 @@ def check_machine(
 ) -> None:
     """Refuse a workload on a machine that is not plain, if a compiled policy cannot keep its rules.
 
-    Other policies are for plain machines: those that are called with views, which show nodes only
-    (`allocsolve.simulation.forecast`), and those that change sizes of running jobs.
+    Other policies are for plain machines: `allocsolve.model.plain_only` says why.
 
     `expected` are the run times that the policy takes for true, of waiting and of running jobs where these
     differ, `runtime` those that jobs have, those of the workload if left out; all of the shape (jobs,), in
@@ -317,26 +317,19 @@ def check_machine(
     closed.
     """
     if variant:
-        problem.check_plain("which the tool that like= names does not know")
+        problem.check_plain("tool")
     if not problem.closed:
         return
     if learning:
-        msg = (
-            "estimate='user-average': with closed windows jobs must not run longer than expected, "
-            "and jobs run longer than the mean of others"
-        )
-        raise UnsupportedProblem(msg)
+        raise UnsupportedProblem(LEARNED)
     packed, least = problem.jobs.packed, np.minimum.reduce(expected)
     runtime = packed.runtime if runtime is None else runtime
     longer = runtime > least
     longer[running] = False
     if longer.any():
         idx = int(np.argmax(longer))
-        msg = (
-            f"job {problem.jobs.names[idx]!r} runs for {plain(runtime[idx])} s, but is expected to run for "
-            f"{plain(least[idx])} s: it would run into closed windows, unless limits cut it"
-        )
-        raise UnsupportedProblem(msg)
+        runs, known = plain(runtime[idx]), plain(least[idx])
+        raise UnsupportedProblem(LONGER.format(job=problem.jobs.names[idx], runs=runs, expected=known))
 
 
 def check_rigid(problem: WorkloadProblem) -> None:
@@ -348,8 +341,7 @@ def check_rigid(problem: WorkloadProblem) -> None:
         return
     idx = int(np.argmax(problem.jobs.packed.kind != RIGID))
     job = problem.jobs[idx]
-    msg = f"job {job.name!r} is {job.kind}: with {problem.beyond_plain} jobs must be rigid"
-    raise UnsupportedProblem(msg)
+    raise UnsupportedProblem(NOT_RIGID.format(job=job.name, kind=job.kind, beyond=problem.beyond_plain))
 
 
 def on_own_nodes(jobs: PackedJobs) -> PackedJobs:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from allocsolve.heuristics.workload._kernels_queue import ORDER_CODES, SLURM, Passes
-from allocsolve.heuristics.workload.places import NODE_CHOICES, NodeChoice
 from allocsolve.heuristics.workload.policies import QueueOrder, QueuePolicy, QueueSolver, queue_rule
 from allocsolve.model.options import Within
+from allocsolve.simulation.node_choice import NODE_CHOICES, NodeChoice
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,6 +190,7 @@ def srpt_area_schedule(problem: WorkloadProblem, *, coalesce: bool = True) -> Wo
     if problem.is_rigid and not problem.node_types:  # the same, by a kernel that other policies have compiled
         policy = replace(SMALLEST_AREA_FIRST, coalesce=coalesce)
         return run_queue(problem, policy, policy.rules).schedule
+    problem.check_plain("sizes")
     EngineRules(coalesce).check(problem, answers=False)
     packed, count = problem.packed, len(problem.jobs)
     nodes = np.where(packed.kind == MALLEABLE, packed.max_nodes, packed.min_nodes)

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.judge.workload._kernels_dates import OPEN, _least, _nowhere, _Spans
-from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.judge.workload._kernels_dates import (
+    OPEN,
+    Machine,
+    _least,
+    _Spans,
+    fits,
+    fullest_set,
+    surely_nowhere,
+)
+from allocsolve.kernels import kernel
 
 if TYPE_CHECKING:
     from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices
     from allocsolve.model import BoolArray, IntArray
-
-
-@inner_kernel
-def _fits(needs: IntArray, room: IntArray, item: int, slot: int) -> bool:
-    fits = True
-    for resource in range(needs.shape[1]):
-        fits = fits and needs[item, resource] <= room[slot, resource]
-    return fits
 
 
 @kernel
@@ -44,44 +44,18 @@ def least_job_costs(
     paid = np.zeros(longest + 1, np.int64)
     nothing = np.zeros(len(prices.prices), np.int64)
     spans = _Spans(np.empty(slots + 1, np.int64), np.empty(slots + 1, np.int64))
-    surely = _nowhere(len(needs), slots)
+    surely = surely_nowhere(Machine(needs, room))
     for job in range(len(needs)):
         earliest, runtime, found = jobs.submit[job], jobs.runtime[job], 0
         # A run that was rounded to nothing meets nothing.
         for slot in range(slots if barred[job] and runtime > 0 else 0):
-            if edges[slot + 1] > earliest and not _fits(needs, room, job, slot):
+            if edges[slot + 1] > earliest and not fits(needs, room, job, slot):
                 if earliest <= edges[slot] - runtime:
                     spans.low[found], spans.high[found] = earliest, edges[slot] - runtime
                     found += 1
                 earliest = edges[slot + 1]
         spans.low[found], spans.high[found] = earliest, OPEN
         costs[job] = _least(jobs, prices, nothing, surely, spans, found + 1, paid, job)
-
-
-@inner_kernel
-def _put_in(best: IntArray, needs: IntArray, item: int, gain: int, room: IntArray, slot: int) -> None:
-    """Let a table of the greatest gains, by what is used of each resource at most, have one item more.
-
-    The last resource is the one that runs fastest. The table is gone through from its end, so that what is
-    read has not got the item yet.
-    """
-    last = room.shape[1] - 1
-    width, rows = room[slot, last] + 1, 1
-    for resource in range(last):
-        rows *= room[slot, resource] + 1
-    for row in range(rows - 1, -1, -1):
-        left, stride, shift = row, 1, 0
-        inside = True
-        for resource in range(last - 1, -1, -1):
-            used = left % (room[slot, resource] + 1)
-            left //= room[slot, resource] + 1
-            inside = inside and needs[item, resource] <= used
-            shift += needs[item, resource] * stride
-            stride *= room[slot, resource] + 1
-        if inside:
-            to, source = row * width, (row - shift) * width
-            for used in range(width - 1, needs[item, last] - 1, -1):
-                best[to + used] = max(best[to + used], best[source + used - needs[item, last]] + gain)
 
 
 @kernel
@@ -93,7 +67,7 @@ def fullest_sets(
     `table` is the most that the product of one more than the room of each resource is in any slot.
     O(prices * table).
     """
-    slots, resources = room.shape
+    slots = len(room)
     begins = np.zeros(slots + 1, np.int64)
     for filling in range(2):
         filled = begins.copy()
@@ -105,7 +79,7 @@ def fullest_sets(
             shift = prices.first[job] - prices.offsets[job]
             for entry in range(prices.offsets[job], prices.offsets[job + 1]):
                 slot = shift + entry
-                if prices.prices[entry] > 0 and _fits(needs, room, job, slot):
+                if prices.prices[entry] > 0 and fits(needs, room, job, slot):
                     if filling:
                         jobs_of[filled[slot]], gains[filled[slot]] = job, prices.prices[entry]
                         filled[slot] += 1
@@ -115,21 +89,5 @@ def fullest_sets(
             for slot in range(slots):
                 begins[slot + 1] += begins[slot]
     best = np.zeros(table, np.int64)
-    held = np.zeros(resources, np.int64)
     for slot in range(slots):
-        held[:] = 0
-        paid = 0
-        for at in range(begins[slot], begins[slot + 1]):
-            held += needs[jobs_of[at]]
-            paid += gains[at]
-        fits, cells = True, 1
-        for resource in range(resources):
-            fits = fits and held[resource] <= room[slot, resource]
-            cells *= room[slot, resource] + 1
-        if fits:
-            fullest[slot] = paid
-            continue
-        best[:cells] = 0
-        for at in range(begins[slot], begins[slot + 1]):
-            _put_in(best, needs, jobs_of[at], gains[at], room, slot)
-        fullest[slot] = best[cells - 1]
+        fullest[slot] = fullest_set(needs, room, slot, (jobs_of, gains), begins[slot], begins[slot + 1], best)

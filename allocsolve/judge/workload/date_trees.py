@@ -9,17 +9,23 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.certificates import integers, items, malformed, positive_integer
-from allocsolve.judge.workload._kernels_dates import OPEN, Knapsacks, StartWindows, least_costs_in_windows
+from allocsolve.judge.workload._kernels_dates import (
+    OPEN,
+    Knapsacks,
+    Machine,
+    StartWindows,
+    least_costs_in_windows,
+)
 from allocsolve.judge.workload._kernels_job_prices import fullest_sets
 from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices
 from allocsolve.judge.workload.job_prices import (
     LARGEST,
-    MAX_UNITS,
     check_slots,
     check_sums,
     earned,
     edges_of,
     job_rows,
+    machine_in_slots,
     mean_of,
     price_windows,
     ticks_of,
@@ -55,25 +61,6 @@ def check_steps(steps: float, leaves: int) -> None:
         raise InvalidAnswer(f"{leaves} leaves of the certificate take {steps:.3g} steps, which are too many")
 
 
-class Machine(NamedTuple):
-    """The units of nodes that jobs take, shape (jobs,), and those that there are."""
-
-    nodes: IntArray
-    capacity: int
-
-    @classmethod
-    def of(cls, problem: WorkloadProblem, divisor: int) -> Machine:
-        """Return the machine of a problem in units of so many nodes, all of them rounded down.
-
-        `InvalidAnswer` if there are so many units that knapsacks of them take gigabytes.
-        """
-        capacity = problem.num_nodes // divisor
-        if capacity > MAX_UNITS:
-            msg = f"nodes {divisor} of the certificate make {capacity} units, which are too many"
-            raise InvalidAnswer(msg)
-        return cls(frozen(problem.packed.nodes // divisor), capacity)
-
-
 class DateTree(NamedTuple):
     """A tree of cuts between dates, as it was read.
 
@@ -90,15 +77,17 @@ class DateTree(NamedTuple):
     *Proof.* Both sides of a cut have the starts at the cut itself and together all starts, so every schedule
     has its starts in the windows of some leaf, and the least bound of the leaves bounds all schedules. In a
     leaf the proof of `job_price_bound` holds with what is known there. A job whose start lies in [a, b]
-    surely runs in [b, a + p), where p is its run time: there it needs no price, and all others share the
-    nodes that it leaves. Jobs that do not fit beside it may not run there, which bars the starts that would.
-    Outside of [a, b + p) a job does not run, so no knapsack has it. What is barred makes windows narrower, so
-    more is known; the judge repeats this eight times. A slot is a part of [b, a + p) if it lies within it.
+    surely runs in [b, a + p), where p is its run time: there it needs no price, and all others share what it
+    leaves of each resource. Jobs that do not fit beside it may not run there, as where too much is closed,
+    which bars the starts that would. Outside of [a, b + p) a job does not run, so no knapsack has it. What is
+    barred makes windows narrower, so more is known; the judge repeats this eight times. A slot is a part of
+    [b, a + p) if it lies within it.
 
     Starts and cuts are in seconds of the schedule; where times are no multiples of 1/4 s a start counts as
     what it is plus the tolerance of the judge. Numbers are rounded as in `job_price_bound`.
 
-    *Complexity*: O(leaves * prices * floor(N / g)). No code is shared with the solver.
+    *Complexity*: O(leaves * prices * product of what is there of each resource, in units). No code is shared
+    with the solver.
     """
 
     leaves: list[_Leaf]
@@ -134,13 +123,13 @@ class DateTree(NamedTuple):
         """How many prices and slots all leaves have."""
         return float(len(self.leaves)) * (len(self.lists[0].prices) + len(self.lists[0].edges))
 
-    def totals(self, machine: Machine) -> list[int | None]:
+    def totals(self, machine: Machine, cells: int) -> list[int | None]:
         """Return the total of each leaf; None if it has no schedule."""
         slots, prices = len(self.lists[0].edges) - 1, len(self.lists[0].prices)
-        begins, room, fullest = (np.zeros(count, dtype=np.int64) for count in (slots + 1, slots, slots))
-        sizes, gains = np.zeros(prices, dtype=np.int64), np.zeros(prices, dtype=np.int64)
-        last = Knapsacks(begins, sizes, gains, room - 1, fullest)
-        return [_total(self, machine, leaf, last) for leaf in self.leaves]
+        begins, fullest = np.zeros(slots + 1, dtype=np.int64), np.zeros(slots, dtype=np.int64)
+        jobs, gains = np.zeros(prices, dtype=np.int64), np.zeros(prices, dtype=np.int64)
+        last = Knapsacks(begins, jobs, gains, np.full_like(machine.room, -1), fullest)
+        return [_total(self, machine, cells, leaf, last) for leaf in self.leaves]
 
 
 class _Leaf(NamedTuple):
@@ -248,7 +237,7 @@ def _added(each: Any, number: int, num_jobs: int, num_slots: int) -> _Added:  # 
     return _Added(parent, jobs, first, counts, differences)
 
 
-def _total(tree: DateTree, machine: Machine, leaf: _Leaf, last: Knapsacks) -> int | None:
+def _total(tree: DateTree, machine: Machine, cells: int, leaf: _Leaf, last: Knapsacks) -> int | None:
     """Return the least cost of all jobs less what the cluster earns; None if the leaf has no schedule."""
     rows, prices = tree.rows, tree.lists[leaf.prices]
     windows = StartWindows(rows.submit.copy(), np.full(len(rows.submit), OPEN))
@@ -258,7 +247,7 @@ def _total(tree: DateTree, machine: Machine, leaf: _Leaf, last: Knapsacks) -> in
         else:
             windows.latest[job] = min(windows.latest[job], cut)
     costs = np.zeros(len(rows.submit), dtype=np.int64)
-    if not least_costs_in_windows(rows, prices, tree.fixed, *machine, windows, last, costs):
+    if not least_costs_in_windows(rows, prices, tree.fixed, machine, cells, windows, last, costs):
         return None
     lengths = np.diff(prices.edges)
     if float(lengths.astype(np.float64) @ last.fullest.astype(np.float64)) < LARGEST:
@@ -271,7 +260,7 @@ def _total(tree: DateTree, machine: Machine, leaf: _Leaf, last: Knapsacks) -> in
 def date_trees_bound(problem: WorkloadProblem, certificate: Mapping[str, object], objective: str) -> float:
     """Return a lower bound on a weighted mean, recomputed from a tree of cuts between dates for each stretch.
 
-    *Certificate.* ``kind``: "date-trees". ``term``, ``edges``, ``nodes`` and ``unit`` as in
+    *Certificate.* ``kind``: "date-trees". ``term``, ``edges``, ``nodes``, ``units`` and ``unit`` as in
     `job_price_bound`. ``shared``: prices, by ``first_slots``, ``offsets`` and ``prices`` as there.
     ``stretches``: the number of the tree of each job. ``trees``: each has ``slots``, two edges by their
     numbers; ``lists``, ``jobs``, ``cuts`` and ``totals`` as `DateTree` has them, with jobs counted within
@@ -279,7 +268,7 @@ def date_trees_bound(problem: WorkloadProblem, certificate: Mapping[str, object]
     has the tree of a single stretch in itself, from the first edge to the last, and nothing is shared.
     `InvalidAnswer` as for `job_price_bound`, and if a total is not what the judge finds.
 
-    Jobs are rigid; the objective is ``turnaround``, ``slowdown`` or ``wait``.
+    Jobs are rigid, the machine is any; the objective is ``turnaround``, ``slowdown`` or ``wait``.
 
     Notes
     -----
@@ -321,12 +310,11 @@ def _shared(certificate: Mapping[str, object], edges: IntArray, jobs: int) -> Wi
 def bound_of_trees(problem: WorkloadProblem, certificate: Mapping[str, Any], objective: str) -> float:
     """Return the bound of a certificate whose ``totals`` are those of `tree_totals`."""
     tick = ticks_of(problem)
-    unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
+    unit = positive_integer(certificate, "unit")
     shared = _shared(certificate, edges_of(certificate, tick), len(problem.jobs))
     fullest = np.zeros(len(shared.edges) - 1, dtype=np.int64)
-    nodes, capacity = Machine.of(problem, divisor)
-    room = frozen(np.full((len(fullest), 1), capacity))
-    fullest_sets(shared, frozen(nodes[:, np.newaxis]), room, capacity + 1, fullest)
+    machine, cells = machine_in_slots(problem, certificate, shared.edges, tick)
+    fullest_sets(shared, *machine, cells, fullest)
     total = -earned(shared.edges, fullest)
     for name, tree in _trees(certificate):
         reached = [each for each in tree["totals"] if each is not None]
@@ -343,7 +331,7 @@ def tree_totals(
     """Return the totals of the leaves of each tree as the judge finds them, whatever ``totals`` it has."""
     is_one = certificate.get("kind") == "date-tree"
     tick = ticks_of(problem)
-    unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
+    unit = positive_integer(certificate, "unit")
     edges = edges_of(certificate, tick)
     rows = job_rows(problem, objective, unit, tick)
     count = len(problem.jobs)
@@ -354,11 +342,12 @@ def tree_totals(
     if count and owner.max() >= len(trees):
         job = int(np.argmax(owner))
         raise InvalidAnswer(f"stretches[{job}] {owner[job]} of the certificate is none of {len(trees)} trees")
-    nodes, capacity = Machine.of(problem, divisor)
+    machine, cells = machine_in_slots(problem, certificate, edges, tick)
     order = np.argsort(owner, kind="stable")
     begins = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=len(trees)))))
     read: list[tuple[DateTree, Machine]] = []
-    steps, leaves = float(len(shared.prices)) * (capacity + 1), 0
+    steps, leaves = float(len(shared.prices)) * cells, 0
+    looks = float((machine.needs > machine.room.min(axis=0)).any(axis=1).sum()) * machine.room.size
     for number, (name, tree) in enumerate(trees):
         own = order[begins[number] : begins[number + 1]]
         low, high = (0, len(edges) - 1) if is_one else _slots(tree, name, len(edges))
@@ -370,11 +359,11 @@ def tree_totals(
             if is_one:
                 raise
             raise InvalidAnswer(f"{name}: {fault}", breaks_schema=fault.breaks_schema) from fault
-        read.append((one, Machine(frozen(nodes[own]), capacity)))
-        steps += one.steps * (capacity + 1)
+        read.append((one, Machine(frozen(machine.needs[own]), frozen(machine.room[low:high].copy()))))
+        steps += one.steps * cells + len(one.leaves) * looks
         leaves += len(one.leaves)
         check_steps(steps, leaves)
-    return [tree.totals(machine) for tree, machine in read]
+    return [tree.totals(there, cells) for tree, there in read]
 
 
 def _slots(tree: Any, name: str, num_edges: int) -> tuple[int, int]:  # noqa: ANN401 - JSON

@@ -10,6 +10,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.certificates import integers, lower_float, malformed, positive_integer
+from allocsolve.judge.workload._kernels_dates import Machine
 from allocsolve.judge.workload._kernels_job_prices import fullest_sets, least_job_costs
 from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices
 from allocsolve.judge.workload.machine import closures_in_units, needed, resources_of
@@ -86,21 +87,12 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     those that somewhere do not fit. No code is shared with the solver.
     """
     tick = ticks_of(problem)
-    unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
+    unit = positive_integer(certificate, "unit")
     windows = price_windows(certificate, edges_of(certificate, tick), len(problem.jobs))
-    units = {"nodes": divisor, **_units(problem, certificate)}
-    rows, slots = job_rows(problem, objective, unit, tick), len(windows.edges) - 1
-    if slots * len(units) > _MAX_ROOMS and not problem.is_plain:
-        raise InvalidAnswer(f"{slots} slots of the certificate for {len(units)} resources are too many")
-    amounts = [needed(problem, name) // size for name, size in units.items()]
-    there = [_room(problem, name, windows.edges, tick) // size for name, size in units.items()]
-    needs, room = (frozen(np.stack(columns, axis=1)) for columns in (amounts, there))
+    machine, cells = machine_in_slots(problem, certificate, windows.edges, tick)
+    needs, room = machine
+    rows, slots = job_rows(problem, objective, unit, tick), len(room)
     barred = (needs > room.min(axis=0)).any(axis=1)
-    if float(barred.sum()) * slots * len(units) > _MAX_STEPS:
-        raise InvalidAnswer(f"{slots} slots of the certificate for {barred.sum()} jobs are too many")
-    cells = max(math.prod(each + 1 for each in row) for row in np.unique(room, axis=0).tolist())
-    if cells > MAX_UNITS + 1:
-        raise InvalidAnswer(f"units of the certificate make {cells} sums in a slot, which are too many")
     check_work(rows, windows, cells, int(windows.edges[-1]) if barred.any() else 0)
     costs = np.empty(len(needs), dtype=np.int64)
     least_job_costs(rows, windows, needs, room, frozen(barred), costs)
@@ -108,6 +100,31 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     fullest_sets(windows, needs, room, cells, fullest)
     paid = earned(windows.edges, fullest)
     return mean_of(problem, Fraction(sum(costs.tolist()) - paid, unit * tick), objective)
+
+
+def machine_in_slots(
+    problem: WorkloadProblem, certificate: Mapping[str, object], edges: IntArray, tick: int
+) -> tuple[Machine, int]:
+    """Return what jobs need and what is there in each slot, in the units of a certificate, and the cells.
+
+    Cells are the most that the product of one more than the room of each resource is in any slot.
+    `InvalidAnswer` if there are so many that knapsacks take gigabytes, or if looks of all jobs at all slots
+    in which they do not fit take minutes.
+    """
+    units = {"nodes": positive_integer(certificate, "nodes"), **_units(problem, certificate)}
+    slots = len(edges) - 1
+    if slots * len(units) > _MAX_ROOMS and not problem.is_plain:
+        raise InvalidAnswer(f"{slots} slots of the certificate for {len(units)} resources are too many")
+    amounts = [needed(problem, name) // size for name, size in units.items()]
+    there = [_room(problem, name, edges, tick) // size for name, size in units.items()]
+    needs, room = (frozen(np.stack(columns, axis=1)) for columns in (amounts, there))
+    barred = (needs > room.min(axis=0)).any(axis=1)
+    if float(barred.sum()) * slots * len(units) > _MAX_STEPS:
+        raise InvalidAnswer(f"{slots} slots of the certificate for {barred.sum()} jobs are too many")
+    cells = max(math.prod(each + 1 for each in row) for row in np.unique(room, axis=0).tolist())
+    if cells > MAX_UNITS + 1:
+        raise InvalidAnswer(f"units of the certificate make {cells} sums in a slot, which are too many")
+    return Machine(needs, room), cells
 
 
 def _units(problem: WorkloadProblem, certificate: Mapping[str, Any]) -> dict[str, int]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from allocsolve.judge.messages import shown_seconds
 from allocsolve.judge.sums import held_after
-from allocsolve.judge.workload.places import place_violations
+from allocsolve.judge.workload.places import open_amount_seconds, place_violations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ def machine_violations(
     lines = []
     for name, there in resources_of(problem).items():
         if name == "nodes" and problem.node_types:
-            lines += place_violations(problem, schedule, left)
+            lines += place_violations(problem, schedule, left, tolerance)
             continue
         held = schedule.nodes if name == "nodes" else needed(problem, name)[job_of]
         lines += _overloads(problem, times, held, name, there, tolerance)
@@ -140,7 +140,12 @@ def early_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, toler
 
 
 def open_node_seconds(problem: WorkloadProblem, first: float, last: float) -> float:
-    """Return the node-seconds that are there from an instant to another one."""
+    """Return the node-seconds that are there from an instant to another one.
+
+    Where nodes are places, it is what they have of what is scarcest.
+    """
+    if problem.node_types:
+        return open_amount_seconds(problem, first, last)
     begins, ends, amounts = _closures(problem, "nodes")
     edges = np.unique(np.concatenate([begins, ends, [first, last]]).clip(first, last))
     at = (np.searchsorted(edges, times.clip(first, last)) for times in (begins, ends))

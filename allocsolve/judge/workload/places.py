@@ -18,16 +18,20 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import BoolArray
 
 
-def scarcest_amounts(problem: WorkloadProblem) -> tuple[IntArray, int]:
-    """Return how much each job holds of what is scarcest on nodes that are places, and how much there is.
+def scarcest_amounts(problem: WorkloadProblem) -> tuple[IntArray, IntArray]:
+    """Return how much each job holds of what is scarcest on nodes that are places, and how much each has.
 
     That is the resource of which all jobs for their run times need most against what all nodes have. A job
     that shares its nodes with nobody holds all of as many of the smallest nodes that it may use. Without
     resources such jobs hold nodes, and others nothing. O(jobs x resources + shapes x types).
     """
     shapes, kinds = all_shapes(problem.jobs), problem.node_types
+    counts = [kind.count for kind in kinds]
     held = {name: [0] * len(shapes) for name in resource_names(kinds)}
-    number = {name: sum(kind.count * dict(kind.has).get(name, 0) for kind in kinds) for name in held}
+    there = {
+        name: np.repeat(np.array([dict(kind.has).get(name, 0) for kind in kinds], dtype=np.int64), counts)
+        for name in held
+    }
     for name, column in held.items():
         known: dict[Shape, int] = {}
         for job, shape in enumerate(shapes):
@@ -42,24 +46,41 @@ def scarcest_amounts(problem: WorkloadProblem) -> tuple[IntArray, int]:
             column[job] = known[shape]
     if not held:
         nodes = [shape.least_nodes if shape.exclusive else 0 for shape in shapes]
-        return np.array(nodes, dtype=np.int64), problem.num_nodes
+        return np.array(nodes, dtype=np.int64), np.ones(problem.num_nodes, dtype=np.int64)
     amounts = {name: np.array(column, dtype=np.int64) for name, column in held.items()}
     runs = problem.jobs.packed.runtime
-    scarcest = max(held, key=lambda name: float((amounts[name] * runs).sum()) / number[name])
-    return amounts[scarcest], number[scarcest]
+    scarcest = max(held, key=lambda name: float((amounts[name] * runs).sum()) / int(there[name].sum()))
+    return amounts[scarcest], there[scarcest]
 
 
-def place_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, left: FloatArray) -> list[str]:
+def open_amount_seconds(problem: WorkloadProblem, first: float, last: float) -> float:
+    """Return how much open nodes have of what is scarcest from an instant to another one, times seconds."""
+    _, there = scarcest_amounts(problem)
+    total = float(there.sum()) * (last - first)
+    for node, has in enumerate(there.tolist()):
+        until = first
+        for window in problem.closed:  # by start
+            if not window.node_ids or node in window.node_ids:
+                begin, end = max(window.start, until), min(window.end, last)
+                total -= has * max(end - begin, 0)
+                until = max(until, end)
+    return total
+
+
+def place_violations(
+    problem: WorkloadProblem, schedule: WorkloadSchedule, left: FloatArray, tolerance: float
+) -> list[str]:
     """Return what is wrong with where the jobs of a schedule lie.
 
     P1: each job lies on nodes that differ, of types that it may use, with at least one and at most
     `Job.per_node` chunks on each; on no fewer nodes than it says, and with as many chunks as it has. P2: at
     no instant the chunks on a node take more of something than the node has. P3: an exclusive job is alone on
-    its nodes, whether or not anybody takes anything there.
+    its nodes, whether or not anybody takes anything there. P4: nobody is on a node while it is closed.
 
     What a piece holds is there for others from the time on that is in `left`, shape (pieces,), in seconds:
-    whoever takes it at that instant may. Each node is looked at for itself. O(pairs log pairs x resources),
-    where a pair is a job and one of its nodes.
+    whoever takes it at that instant may; windows may end up to `tolerance` seconds late. Each node is looked
+    at for itself. O(pairs log pairs x resources + pairs x windows), where a pair is a job and one of its
+    nodes.
     """
     at, nodes, chunks = schedule.place_offsets, schedule.place_nodes, schedule.place_chunks
     if at is None or nodes is None or chunks is None:
@@ -76,7 +97,8 @@ def place_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, left:
     # Chunks that no job may have could take more than there are integers for.
     piece_of = np.repeat(np.arange(len(said)), np.diff(at))
     times = left[piece_of], schedule.starts[piece_of]
-    return lines or [*_overfull(problem, (job_of[piece_of], nodes, chunks), *times)]
+    pairs = job_of[piece_of], nodes, chunks
+    return lines or [*_overfull(problem, pairs, *times), *_closed(problem, pairs, *times, tolerance)]
 
 
 def _misplaced(
@@ -136,3 +158,23 @@ def _overfull(
     for at in first_of_nodes((in_use(alone) > 0) & (there > 1)):
         at_time = f"at {shown_seconds(time[at])} s"
         yield f"{at_time} {there[at]} jobs are on node {node[at]}, one of them exclusive"
+
+
+def _closed(
+    problem: WorkloadProblem,
+    held: tuple[IntArray, IntArray, IntArray],
+    left: FloatArray,
+    starts: FloatArray,
+    tolerance: float,
+) -> Iterator[str]:
+    """Yield what breaks P4: a line for each window, with the first job and node."""
+    job, nodes, _ = held
+    for window in problem.closed:
+        shut = np.full(problem.num_nodes, not window.node_ids)
+        shut[[*window.node_ids]] = True
+        until = max(window.end - tolerance, window.start)
+        met = np.flatnonzero(shut[nodes] & (left > window.start) & (starts < until))
+        if len(met):
+            name, node = problem.jobs.names[job[met[0]]], nodes[met[0]]
+            span = f"from {shown_seconds(window.start)} s to {shown_seconds(window.end)} s"
+            yield f"{span} node {node} is closed, but job {name!r} is there"

@@ -337,7 +337,7 @@ def _scarcest(problem: WorkloadProblem, schedule: WorkloadSchedule) -> tuple[Int
     if not problem.node_types:
         return schedule.nodes, problem.num_nodes
     amounts, there = scarcest_amounts(problem)
-    return np.repeat(amounts, np.diff(schedule.offsets)), there
+    return np.repeat(amounts, np.diff(schedule.offsets)), int(there.sum())
 
 
 def _mean(values: FloatArray, weights: FloatArray) -> float:

@@ -18,6 +18,7 @@ from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM, read_workl
 from allocsolve.instances.formats.logs.site_nodes import SiteNodes
 from allocsolve.instances.formats.logs.times import zone
 from allocsolve.model.result import POLICY_SECONDS
+from allocsolve.registry import canonical_name
 from allocsolve.report.closed import closed_parts
 from allocsolve.report.logs.findings import RECORDED, means_by, variants, what_if
 from allocsolve.report.logs.network import Network, network_of, replays
@@ -275,6 +276,8 @@ def inquire(
     asked = (*asked, *both_ends)
     if problem.node_types:
         policies = policies_on_nodes(policies)
+    else:
+        policies = [*dict.fromkeys(map(canonical_name, policies))]
     remarks += told
     split = classes_of(jobs, problem, by) if by else None
     network = None if topology is None else network_of(topology, jobs, problem)

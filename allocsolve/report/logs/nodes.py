@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from allocsolve.errors import InvalidOption
+from allocsolve.errors import InvalidOption, PluginError
 from allocsolve.instances.formats.logs.log import SWF_UNITS, log_not_modelled, shared_advice
 from allocsolve.instances.formats.logs.of_workload import OF_PROBLEM
 from allocsolve.model.places import NodeType
 from allocsolve.registry import canonical_name
+from allocsolve.registry.names import parse_name
 from allocsolve.report.logs.questions import EASY, Question
 from allocsolve.report.logs.words import POLICIES, RULES
 
@@ -27,16 +28,21 @@ if TYPE_CHECKING:
 NODE_TYPES: Final = "node_types"
 
 
+def names_rule(policy: str) -> bool:
+    """Return whether a policy is named with a rule of choice, be it the default."""
+    return any(name == "choice" for name, _ in parse_name(policy).options)
+
+
 def by_rule(policy: str) -> list[str]:
     """Return a policy once for each rule of choice; itself if it has no choice, or names one."""
     name = canonical_name(policy)
-    head, _, options = name.removesuffix(")").partition("(")
-    if "choice=" in options:
+    if names_rule(policy):
         return [name]
+    head, _, options = name.removesuffix(")").partition("(")
     given = f"{options}, " if options else ""
     try:
         return [canonical_name(f"{head}({given}choice={rule})") for rule in RULES]
-    except InvalidOption:
+    except (InvalidOption, PluginError):
         return [name]
 
 
@@ -71,7 +77,7 @@ def on_assumed_nodes(problem: WorkloadProblem) -> list[Question]:
 
 
 #: What rows of both ends mean.
-_ENDS: Final = (
+ENDS: Final = (
     "Packed: a job starts on the fullest nodes that have room (best-fit). Spread: on the emptiest ones "
     "(least-loaded, as with CR_LLN of Slurm)."
 )
@@ -83,7 +89,7 @@ def node_cautions(figures: WhatIf) -> Iterator[str]:
     if types:
         unusual = log.report.unusual
         yield "Each node is looked at. A job on several nodes has as much on each of them."
-        yield _ENDS
+        yield ENDS
         if large := unusual.get("fits_no_node", 0):
             jobs = f"{large:,} jobs fit" if large > 1 else "1 job fits"
             yield f"{jobs} no nodes of these types: as many whole ones are held instead. Are the types right?"
@@ -102,4 +108,4 @@ def node_cautions(figures: WhatIf) -> Iterator[str]:
         f"Assumed in the rows packed and spread: {kind.count:,} equal nodes of {log.per_node:,} processors, "
         "as jobs on several nodes tell. --node-types says what there is, memory and GPUs, too."
     )
-    yield _ENDS
+    yield ENDS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import nullcontext
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -11,24 +12,37 @@ import numpy as np
 
 from allocsolve import adaptors, prediction
 from allocsolve.errors import InvalidOption, UnknownName
-from allocsolve.instances import log_format, read_squeue, read_table_log
+from allocsolve.instances import LogFields, log_format, read_squeue, read_table_log, site_nodes
 from allocsolve.instances.formats.logs.log import SWF_UNITS
 from allocsolve.instances.formats.logs.squeue import QueuedJob
 from allocsolve.instances.formats.logs.squeue_reasons import MAINTENANCE
 from allocsolve.instances.formats.logs.times import Clock, zone
+from allocsolve.model.places import num_places
 from allocsolve.prediction.scenarios import waits_by_limits
 from allocsolve.registry.names import parse_name
-from allocsolve.report.queues.machine import MachineOptions, blocks_of, machine_of, snapshot_of, units_of
+from allocsolve.report.queues.ends import ends_of, node_remarks
+from allocsolve.report.queues.machine import (
+    Machine,
+    MachineOptions,
+    QueuePlaces,
+    blocks_of,
+    machine_of,
+    snapshot_of,
+    units_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from allocsolve.instances import JobLog, QueueListing
+    from allocsolve.instances import JobLog, QueueListing, SiteNodes
     from allocsolve.instances.formats.files import PathLike
+    from allocsolve.model import NodeType
     from allocsolve.prediction import JobHistory, Method, Moment, ShorterLimit, StartIntervals
-    from allocsolve.report.queues.machine import Machine
     from allocsolve.simulation import QueueSnapshot, RunnablePolicy
+
+    #: Nodes and time limit in seconds of a job that is not submitted yet, and what it asks for on each node.
+    NewJob: TypeAlias = tuple[int, float] | tuple[int, float, Mapping[str, int]]
 
     #: Called with what is being done; its context is told how much of how much is done, where that is known.
     Watch: TypeAlias = Callable[[str], AbstractContextManager[Callable[[int, int], None] | None]]
@@ -51,7 +65,8 @@ class WhenAnswer(NamedTuple):
     now: float  #: in Unix seconds
     policy: str
     intervals: StartIntervals
-    #: Of each job that was asked for: name, nodes, times in Unix seconds, what blocks it.
+    #: Of each job that was asked for: name, nodes, times in Unix seconds, what blocks it; and what was
+    #: assumed, where nodes are places and the queue does not say where jobs run.
     jobs: tuple[dict[str, Any], ...]
     remarks: tuple[str, ...]  #: what has to be known to read them
 
@@ -81,12 +96,14 @@ def when(
     queue: PathLike,
     *,
     log: PathLike | None = None,
-    job: str | tuple[int, float] | None = None,
+    job: str | NewJob | None = None,
     nodes: int | None = None,
     unit: str | None = None,
     partitions: Mapping[str, int] = MappingProxyType({}),
     closed: Sequence[str] = (),
     events: PathLike | None = None,
+    node_types: Sequence[NodeType] = (),
+    node_list: PathLike | None = None,
     policy: str = "easy",
     now: str | None = None,
     timezone: str = "UTC",
@@ -102,8 +119,8 @@ def when(
         The past of the machine, of any format of `allocsolve.instances.LOG_FORMATS`; without it there are no
         chances, only the starts if all jobs run to their limits.
     job
-        The name of a job; or nodes and time limit in seconds of one that would be submitted now. None for
-        all jobs of the queue.
+        The name of a job; or nodes and time limit in seconds of one that would be submitted now, and what it
+        asks for on each node, if nodes are places and it shares them. None for all jobs of the queue.
     nodes
         Size of the machine, in the unit; by default that of the log.
     unit
@@ -114,6 +131,10 @@ def when(
         Maintenance windows, such as ``2022-11-08T08:00+8h,nodes=50``.
     events
         The file with what ``sacctmgr -P show event`` or ``scontrol show reservation`` printed.
+    node_types, node_list
+        The nodes, if jobs share them or they differ: their types, or a file, see
+        `allocsolve.instances.read_node_list`. Where the queue does not say on which nodes jobs run, each job
+        has two rows: as if jobs were packed, and as if they were spread.
     policy
         The queue policy that the machine is thought to have, by the name of a solver.
     now
@@ -132,37 +153,59 @@ def when(
     FormatError
         If a file cannot be read.
     """
-    if any(name == "choice" for name, _ in parse_name(policy).options):
-        raise InvalidOption(f"--policy {policy}: when counts nodes, and so has no choice among them")
-    named = adaptors.named_policy(policy)
+    site = site_nodes(node_types, node_list)
+    if not site.types and any(name == "choice" for name, _ in parse_name(policy).options):
+        raise InvalidOption(f"--policy {policy}: a choice of nodes needs --node-types")
+    if not site.types and isinstance(job, tuple) and len(job) > len(("nodes", "limit")):
+        raise InvalidOption("--job: cpus, mem and gpus of each node need --node-types")
+    others: dict[str, Any] = {"--nodes": nodes, "--unit": unit, "--partitions": partitions}
+    others |= {"--closed": closed, "--events": events}
+    if site.types and any(others.values()):
+        given = ", ".join(name for name, value in others.items() if value)
+        raise InvalidOption(f"--node-types says what nodes there are, without {given}")
+    adaptors.named_policy(policy)
     listing = read_squeue(queue, timezone=timezone)
     instant = _now(now, timezone, listing)
-    past = _read(log, nodes, unit, timezone) if log else None
+    past = _read(log, nodes, unit, timezone, site) if log else None
     jobs = [*listing.queued]
     if isinstance(job, tuple):
         jobs.append(_as_queued(job, instant))
     history = _history(past, instant) if past else None
-    options = MachineOptions(partitions, closed, events, timezone)
-    machine = machine_of(options, listing, instant, *_size(nodes, unit, past))
+    if site.types:
+        places = QueuePlaces.of(site, listing, jobs)
+        machine = Machine(num_places(site.types), "nodes", {}, (), 0, (), places)
+    else:
+        options = MachineOptions(partitions, closed, events, timezone)
+        machine = machine_of(options, listing, instant, *_size(nodes, unit, past))
     blocks = blocks_of(jobs, machine)
     units = units_of(jobs, blocks, machine)
     limits = () if history is None else (history.longest_limit,)
-    snapshot = snapshot_of(listing, units, machine, limits, instant)
     shown = _chosen(job, jobs)
-    places = {idx: place for place, whole in enumerate(units) for idx in whole.members}
-    asked = [places[idx] for idx in shown if idx in places]
-    intervals = _answer(snapshot, named, history, asked, watch)
-    with watch("looking for shorter limits"):
-        # Of the first ones: each takes a search of its own.
-        shorter = prediction.shorter_limits(snapshot, named, intervals.by_limits, asked[:_SHORTER])
-    rows = [
-        _row(jobs[idx], machine.needs(jobs[idx]), blocks[idx], intervals, places.get(idx), instant)
-        | _shorter_row(shorter.get(places.get(idx, -1)))
-        for idx in shown
-    ]
+    position = {idx: place for place, whole in enumerate(units) for idx in whole.members}
+    asked = [position[idx] for idx in shown if idx in position]
+    answers: list[prediction.StartIntervals] = []
+    rows: list[dict[str, Any]] = []
+    ends = ends_of(policy, machine.places, listing)
+    for end in ends:
+        named = adaptors.named_policy(end.policy)
+        snapshot = snapshot_of(listing, units, machine, limits, instant, end.seats)
+        known = history and replace(history, choice=end.choice)
+        intervals = _answer(snapshot, named, known, asked, watch)
+        with watch("looking for shorter limits"):
+            # Of the first ones: each takes a search of its own.
+            shorter = prediction.shorter_limits(snapshot, named, intervals.by_limits, asked[:_SHORTER])
+        answers.append(intervals)
+        rows += [
+            _row(jobs[idx], machine.needs(jobs[idx]), blocks[idx], intervals, position.get(idx), instant)
+            | _shorter_row(shorter.get(position.get(idx, -1)))
+            | ({"assumed": end.title} if end.title else {})
+            for idx in shown
+        ]
     remarks = [*machine.lines, *_window_remarks(machine, rows, len(asked)), *_cut_remarks(listing)]
-    remarks.append(_chances_remark(intervals, asked) if history else _NO_CHANCES)
-    return WhenAnswer(listing, instant, policy, intervals, tuple(rows), tuple(remarks))
+    if machine.places is not None:
+        remarks += node_remarks(ends, listing, history)
+    remarks.append(_chances_remark(answers[0], asked) if history else _NO_CHANCES)
+    return WhenAnswer(listing, instant, policy, answers[0], tuple(rows), tuple(remarks))
 
 
 def _size(nodes: int | None, unit: str | None, log: JobLog | None) -> tuple[int, str]:
@@ -188,8 +231,9 @@ def _now(given: str | None, timezone: str, listing: QueueListing) -> float:
     return listing.now
 
 
-def _read(path: PathLike, nodes: int | None, unit: str | None, timezone: str) -> JobLog:
-    log = read_table_log(path, log_format(path), num_nodes=nodes, unit=unit, timezone=timezone)
+def _read(path: PathLike, nodes: int | None, unit: str | None, timezone: str, site: SiteNodes) -> JobLog:
+    fields = LogFields(site=site, keeps_large=bool(site.types))
+    log = read_table_log(path, log_format(path), num_nodes=nodes, unit=unit, timezone=timezone, fields=fields)
     if log.machine.unit not in {"nodes", "processors"}:
         raise InvalidOption(f"{path} counts {log.machine.unit}, of which squeue tells nothing")
     return log
@@ -205,9 +249,11 @@ def _history(log: JobLog, now: float) -> prediction.JobHistory:
     return past.shifted(shift)
 
 
-def _as_queued(new: tuple[int, float], now: float) -> QueuedJob:
-    nodes, limit = new
-    return QueuedJob(_NEW, "", nodes, nodes, now, limit, 0, math.nan, math.nan, "", "")
+def _as_queued(new: NewJob, now: float) -> QueuedJob:
+    nodes, limit, *each = new
+    amounts = tuple((name, nodes * amount) for asked in each for name, amount in asked.items())
+    job = QueuedJob(_NEW, "", nodes, nodes, now, limit, 0, math.nan, math.nan, "", "")
+    return job._replace(processors=dict(amounts).get("cpus", 0 if amounts else nodes), amounts=amounts)
 
 
 def _answer(
@@ -244,7 +290,7 @@ def _shorter_row(shorter: ShorterLimit | None) -> dict[str, Any]:
     return {key: shorter and round(getattr(shorter, field)) for key, field in fields.items()}
 
 
-def _chosen(job: str | tuple[int, float] | None, jobs: Sequence[QueuedJob]) -> list[int]:
+def _chosen(job: str | NewJob | None, jobs: Sequence[QueuedJob]) -> list[int]:
     """Return the jobs that are asked for."""
     if isinstance(job, tuple):
         return [len(jobs) - 1]

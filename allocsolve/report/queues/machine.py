@@ -4,27 +4,70 @@ from __future__ import annotations
 
 import math
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.instances import LogFields, TimeOrigin, closed_window, event_windows, read_node_events
+from allocsolve.instances.formats.logs.held import place_columns
 from allocsolve.instances.formats.logs.squeue_reasons import MAINTENANCE
 from allocsolve.model.machine import NODES
 from allocsolve.report.closed import event_remarks
 from allocsolve.simulation import QueueSnapshot
+from allocsolve.simulation.node_table import seated, spread_evenly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allocsolve.instances import QueueListing
+    from allocsolve.instances import QueueListing, SiteNodes
     from allocsolve.instances.formats.files import PathLike
+    from allocsolve.instances.formats.logs.fields import PlaceColumns
     from allocsolve.instances.formats.logs.squeue import QueuedJob, RunningJob
-    from allocsolve.model import ClosedWindow, FloatArray
+    from allocsolve.model import ClosedWindow, FloatArray, NodeType
+    from allocsolve.simulation.node_choice import NodeChoice
+    from allocsolve.simulation.node_table import Seats
 
 #: What lasts without an end is taken to last so long, in seconds.
 _FOR_EVER_S = 10 * 365 * 86_400
+
+
+class QueuePlaces(NamedTuple):
+    """Nodes that are places, and what jobs of a queue hold on them."""
+
+    types: tuple[NodeType, ...]
+    running: PlaceColumns
+    queued: PlaceColumns
+
+    @classmethod
+    def of(cls, site: SiteNodes, listing: QueueListing, queued: Sequence[QueuedJob]) -> QueuePlaces:
+        """Return those of a listing, and of these jobs that wait."""
+
+        def columns(
+            jobs: Sequence[QueuedJob] | Sequence[RunningJob], lists: list[str | None]
+        ) -> PlaceColumns:
+            told = [getattr(job, "partition", "|".join(getattr(job, "partitions", ()))) for job in jobs]
+            return place_columns(
+                site,
+                np.array([job.nodes for job in jobs], dtype=np.float64),
+                np.array([job.processors for job in jobs], dtype=np.float64),
+                [job.amounts for job in jobs],
+                [partition or None for partition in told],
+                lists,
+            )
+
+        running = listing.running
+        lists: list[str | None] = [job.node_list for job in running]
+        return cls(site.types, columns(running, lists), columns(queued, [None] * len(queued)))
+
+    def seats(self, running: Sequence[RunningJob], choice: NodeChoice) -> Seats:
+        """Return where running jobs are; if the queue does not say it, where a rule of choice puts them."""
+        by_start = np.argsort([job.start for job in running], kind="stable")
+        shapes = [self.running.shapes[job] for job in by_start.tolist()]
+        ids = [self.running.node_ids[job] for job in by_start.tolist()]
+        told = [spread_evenly(mine, shape.chunks) for mine, shape in zip(ids, shapes, strict=True)]
+        seats = seated(self.types, shapes, told, choice)
+        return seats._replace(jobs=by_start[seats.jobs])
 
 
 class Machine(NamedTuple):
@@ -39,6 +82,7 @@ class Machine(NamedTuple):
     down: int
     #: What is to be said about it.
     lines: tuple[str, ...]
+    places: QueuePlaces | None = None
 
     def needs(self, job: QueuedJob | RunningJob) -> int:
         """Return how much of it a job needs."""
@@ -61,7 +105,7 @@ class MachineOptions(NamedTuple):
 
 
 def machine_of(options: MachineOptions, listing: QueueListing, now: float, size: int, unit: str) -> Machine:
-    """Return the machine that options name.
+    """Return the machine that options name, of nodes that are counted.
 
     Raises `InvalidOption, FormatError` if a window is none, has passed, or closes what there is not; or if
     the events cannot be read.
@@ -116,6 +160,9 @@ def blocks_of(jobs: Sequence[QueuedJob], machine: Machine) -> list[str]:
     """Return what keeps each job from starting for certain; empty texts for those that wait in line."""
     ends = MAINTENANCE.block if machine.windows else None  # what windows tell the end of
     blocks = [(job.block if job.block != ends else "") or _too_large(job, machine) for job in jobs]
+    if machine.places is not None:
+        large = machine.places.queued.too_large
+        blocks = [block or ("fits no nodes" if large[idx] else "") for idx, block in enumerate(blocks)]
     wholes: dict[str, list[int]] = {}
     for idx, job in enumerate(jobs):
         wholes.setdefault(job.whole, []).append(idx)
@@ -124,6 +171,10 @@ def blocks_of(jobs: Sequence[QueuedJob], machine: Machine) -> list[str]:
             continue
         stuck = next((idx for idx in members if blocks[idx]), None)
         total = sum(machine.needs(jobs[idx]) for idx in members)
+        if stuck is None and machine.places is not None:
+            for idx in members:
+                blocks[idx] = "its parts hold unlike chunks, which are not modelled"
+            continue
         why = "" if stuck is None else f"waits for its part {jobs[stuck].name}"
         needs = _needs([(jobs[idx].partitions, machine.needs(jobs[idx])) for idx in members], machine)
         over = [name for name, amount in needs.items() if amount > machine.partitions[name]]
@@ -182,9 +233,16 @@ def _needs(parts: Sequence[tuple[Sequence[str], int]], machine: Machine) -> dict
 
 
 def snapshot_of(
-    listing: QueueListing, units: Sequence[Unit], machine: Machine, limits: Sequence[float], now: float
+    listing: QueueListing,
+    units: Sequence[Unit],
+    machine: Machine,
+    limits: Sequence[float],
+    now: float,
+    seats: Seats | None = None,
 ) -> QueueSnapshot:
     """Return the queue as the policy finds it; a limit that is not known is the longest one that is.
+
+    Where nodes are places, running jobs have `seats`; those that have none are left out.
 
     Raises `InvalidOption` if no limit is known, or running jobs hold more than there is. `limits` are known
     beside those of the listing, in seconds.
@@ -200,7 +258,7 @@ def snapshot_of(
         return np.array([longest if math.isnan(job.limit) else job.limit for job in listed])
 
     held = np.array([machine.needs(job) for job in listing.running], dtype=np.int64)
-    if held.sum() > machine.size:
+    if machine.places is None and held.sum() > machine.size:
         msg = (
             f"{listing.source}: running jobs hold {held.sum()} {machine.unit} of a machine of {machine.size}"
         )
@@ -213,18 +271,35 @@ def snapshot_of(
             raise InvalidOption(f"{msg}: --partitions gives their sizes")
     submits = np.array([min(unit.submit, now) for unit in units])
     eligible = np.array([unit.eligible for unit in units])
+    begun = np.array([min(job.start, now) for job in listing.running])
+    running = held, begun, known_limits(listing.running)
+    nodes = np.array([unit.nodes for unit in units], dtype=np.int64)
+    more: dict[str, Any] = {
+        "closed": machine.windows,
+        "resources": machine.partitions,
+        "running_needs": tuple(running_needs),
+        "needs": tuple(unit.needs for unit in units),
+    }
+    if machine.places is not None and seats is not None:
+        shapes = [machine.places.running.shapes[job] for job in seats.jobs.tolist()]
+        waiting = [machine.places.queued.shapes[unit.members[0]] for unit in units]
+        least = [
+            np.array([shape.least_nodes for shape in each], dtype=np.int64) for each in (shapes, waiting)
+        ]
+        running, nodes = (least[0], running[1][seats.jobs], running[2][seats.jobs]), least[1]
+        more = {
+            "node_types": machine.places.types,
+            "running_shapes": tuple(shape.fields() for shape in shapes),
+            "shapes": tuple(shape.fields() for shape in waiting),
+            "running_places": seats.places,
+        }
     return QueueSnapshot(
         machine.size,
         now,
-        held,
-        np.array([min(job.start, now) for job in listing.running]),
-        known_limits(listing.running),
-        np.array([unit.nodes for unit in units], dtype=np.int64),
+        *running,
+        nodes,
         submits,
         known_limits(units),
         np.where(np.isnan(eligible), submits, eligible),
-        closed=machine.windows,
-        resources=machine.partitions,
-        running_needs=tuple(running_needs),
-        needs=tuple(unit.needs for unit in units),
+        **more,
     )

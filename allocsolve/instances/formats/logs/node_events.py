@@ -251,18 +251,26 @@ class EventWindows(NamedTuple):
     outside: int  #: events that lie before or after the workload
     open: int  #: events that last: they close to the end of the workload
     cut: int  #: nodes by which more were down at a time than the machine has; 0 if never
+    unknown: int = 0  #: nodes that are none of the places of the machine
 
 
 def event_windows(
-    events: NodeEvents, origin: TimeOrigin, *, until: float, there: Mapping[str, int], unit: str = "nodes"
+    events: NodeEvents,
+    origin: TimeOrigin,
+    *,
+    until: float,
+    there: Mapping[str, int],
+    unit: str = "nodes",
+    ids: Mapping[str, int] | None = None,
 ) -> EventWindows:
     """Return the windows in which a part of a machine is closed since nodes were down or drained.
 
     Events of one node that overlap count once. Between two changes there is one window with the number of
-    nodes. O(events log events), times the nodes of an event.
+    nodes; where nodes are places there is one for each span, with the nodes that are closed in it. O(events
+    log events), times the nodes of an event.
 
-    Raises `InvalidOption` if the log does not tell its date, or events tell no processors although sizes
-    count them.
+    Raises `InvalidOption` if the log does not tell its date, events tell no processors although sizes count
+    them, or nodes are places and have no names.
 
     Parameters
     ----------
@@ -275,7 +283,11 @@ def event_windows(
         nodes is known where the events tell ``TRES``.
     unit
         What sizes of jobs count: ``nodes``, or ``processors``, which ``TRES`` must tell then.
+    ids
+        The ids of nodes by name, where nodes are places.
     """
+    if ids == {}:
+        raise InvalidOption(f"{events.source}: names nodes, and --node-types has no names of nodes")
     if origin.epoch is None:
         msg = f"{events.source}: nothing tells on which date the log begins, so events have no place in it"
         raise InvalidOption(msg)
@@ -289,10 +301,13 @@ def event_windows(
             outside += 1
             continue
         lasting += event.end == math.inf
-        amounts = _amounts(event, unit, events.source)
+        amounts = _amounts(event, unit, events.source) if ids is None else {}
         for node in event.nodes:
             spans.setdefault(node, []).append((start, end))
             has[node] = amounts
+    if ids is not None:
+        named = {ids[node]: _union(times) for node, times in spans.items() if node in ids}
+        return EventWindows(_of_nodes(named), len(named), outside, lasting, 0, len(spans) - len(named))
     changes: dict[float, dict[str, int]] = {}
     for node, times in spans.items():
         for start, end in _union(times):
@@ -326,6 +341,15 @@ def _union(times: list[tuple[float, float]]) -> list[tuple[float, float]]:
         else:
             covered.append((start, end))
     return covered
+
+
+def _of_nodes(spans: Mapping[int, list[tuple[float, float]]]) -> tuple[ClosedWindow, ...]:
+    """Return a window for each span in which nodes are closed, with their ids."""
+    closed: dict[tuple[float, float], list[int]] = {}
+    for node, times in spans.items():
+        for span in times:
+            closed.setdefault(span, []).append(node)
+    return tuple(ClosedWindow(*span, node_ids=tuple(nodes)) for span, nodes in sorted(closed.items()))
 
 
 def _windows(

@@ -151,6 +151,12 @@ def hosts_of_exec_vnode(text: str) -> str:
     return str(len({host for host, _ in _vnodes(text)})) if text else ""
 
 
+def node_names(exec_vnode: str, exec_host: str) -> str:
+    """Return the hosts of exec_vnode, or of exec_host without it, as a hostlist; empty if unknown."""
+    hosts = _vnodes(exec_vnode) if exec_vnode else _hosts(exec_host) if exec_host else ()
+    return ",".join(dict.fromkeys(host for host, _ in hosts))
+
+
 def sum_of_exec_vnode(name: str, text: str) -> str:
     """Return the sum of a resource, such as ncpus, over all parts of exec_vnode; empty if it is not named."""
     if not text:

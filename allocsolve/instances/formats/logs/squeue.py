@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.errors import FormatError
 from allocsolve.instances.formats.files import parse, read_whole, show
+from allocsolve.instances.formats.logs.fields import read_needs
+from allocsolve.instances.formats.logs.held import tres_held
 from allocsolve.instances.formats.logs.lines import BYTE_ORDER_MARK
 from allocsolve.instances.formats.logs.slurm import json_cell
 from allocsolve.instances.formats.logs.squeue_reasons import (
@@ -39,10 +41,16 @@ if TYPE_CHECKING:
 
 #: What to give to ``squeue -a -t R,PD -o``.
 SQUEUE_FORMAT: Final = "%i|%u|%P|%q|%T|%D|%C|%V|%S|%l|%M|%Q|%r|%E"
+#: The same where nodes are places: on which nodes jobs run, and the GPUs that they have on each.
+SQUEUE_NODES_FORMAT: Final = f"{SQUEUE_FORMAT}|%N|%b"
 #: The titles that squeue prints above these columns.
 _TITLES: Final = (
     *("JOBID", "USER", "PARTITION", "QOS", "STATE", "NODES", "CPUS", "SUBMIT_TIME", "START_TIME"),
     *("TIME_LIMIT", "TIME", "PRIORITY", "REASON", "DEPENDENCY"),
+)
+_OF_NODES: Final = ("NODELIST", "TRES_PER_NODE")
+_GRES: Final = re.compile(
+    r"(?:gres[:/])?([a-z]\w{0,30})(?:[:=][^\W\d][\w.-]{0,60})?(?:[:=](\d{1,9}))?", re.ASCII
 )
 #: States of jobs that hold their nodes, also if they do not compute, as words and as squeue's short forms.
 _RUNNING: Final = frozenset(
@@ -78,6 +86,9 @@ class RunningJob(NamedTuple):
     start: float  #: of a suspended job as if it had run without a break until now
     limit: float  #: NaN if there is none, or none is known
     partition: str
+    node_list: str = ""  #: the nodes that it holds, as a hostlist
+    #: What it holds in all, by resource; None if only its processors are known.
+    amounts: tuple[tuple[str, int], ...] | None = None
 
 
 class QueuedJob(NamedTuple):
@@ -96,6 +107,8 @@ class QueuedJob(NamedTuple):
     reason: str  #: as Slurm says
     standing: Standing = "line"  #: whether it waits in line, or what sort of block keeps it
     partitions: tuple[str, ...] = ()  #: in any of which it may start
+    #: What it asks for in all, by resource; None if only its processors are known.
+    amounts: tuple[tuple[str, int], ...] | None = None
 
     @property
     def whole(self) -> str:
@@ -136,6 +149,8 @@ class _Row(NamedTuple):
     is_held: bool
     reason: str
     dependency: str
+    node_list: str
+    amounts: tuple[tuple[str, int], ...] | None
 
     @property
     def is_running(self) -> bool:
@@ -144,7 +159,7 @@ class _Row(NamedTuple):
 
 
 def read_squeue(path: PathLike, *, timezone: str = "UTC") -> QueueListing:
-    """Read what ``squeue`` has printed, lines in `SQUEUE_FORMAT` or JSON.
+    """Read what ``squeue`` has printed, lines in `SQUEUE_FORMAT` or `SQUEUE_NODES_FORMAT`, or JSON.
 
     Raises `FormatError` if it cannot be read, or a job cannot; the message names the lines and the values.
 
@@ -191,7 +206,14 @@ def _listing(source: str, now: float, rows: Sequence[_Row], others: int) -> Queu
     running_tasks = Counter(row.array for row in rows if row.is_running)
     running = [
         RunningJob(
-            row.name, row.nodes, row.processors, _begun(row, now), row.limit, next(iter(row.partitions), "")
+            row.name,
+            row.nodes,
+            row.processors,
+            _begun(row, now),
+            row.limit,
+            next(iter(row.partitions), ""),
+            row.node_list,
+            row.amounts,
         )
         for row in rows
         if row.is_running
@@ -259,6 +281,7 @@ def _queued(row: _Row, running_tasks: int) -> Iterator[QueuedJob]:
             row.reason,
             its.standing,
             row.partitions,
+            row.amounts,
         )
 
 
@@ -274,6 +297,8 @@ def _text_cells(text: str, source: str) -> Iterator[tuple[str, Mapping[str, str]
         if missing:
             raise FormatError(source, [f"line {lines[0][0]}: no column {', '.join(missing)}; {_HOW}"])
         titles, lines = first, lines[1:]
+    elif len(first) == len(_TITLES) + len(_OF_NODES):
+        titles = (*_TITLES, *_OF_NODES)
     elif len(first) != len(_TITLES):
         found = f"{len(first)} cells in place of {len(_TITLES)}"
         raise FormatError(source, [f"line {lines[0][0]}: {found}; {_HOW}"])
@@ -301,6 +326,8 @@ _FIELDS: Final = {
     "PRIORITY": "priority",
     "PARTITION": "partition",
 }
+#: Texts that tell where jobs run, and what they hold or ask for, the first that is there.
+_PLACE_FIELDS: Final = {"NODELIST": ("nodes",), "TRES": ("tres_alloc_str", "tres_req_str")}
 
 
 def _json_cells(document: Document, source: str) -> Iterator[tuple[str, Mapping[str, str]]]:
@@ -347,6 +374,9 @@ def _cells_of(job: Document) -> dict[str, str]:
     elif base not in {"", "0"} and task:
         own = f"{base}_{task}"
     eligible = json_cell(job.get("eligible_time"), "eligible_time")
+    for title, names in _PLACE_FIELDS.items():
+        texts = [text for name in names if isinstance(text := job.get(name), str) and text]
+        cells[title] = texts[0] if texts else ""
     return {
         **cells,
         "JOBID": own,
@@ -427,7 +457,11 @@ def _row(cells: Mapping[str, str], clock: Clock, *, in_minutes: bool) -> _Row:
         is_held=bool(cells.get("HOLD")),
         reason="" if reason.lower() in _NOTHING else reason,
         dependency="" if cells["DEPENDENCY"].lower() in _NOTHING else cells["DEPENDENCY"],
+        node_list="" if cells.get("NODELIST", "").lower() in _NOTHING else cells["NODELIST"],
+        amounts=_tres(cells.get("TRES", "")),
     )
+    if "TRES_PER_NODE" in cells:
+        row = row._replace(amounts=_amounts(cells["TRES_PER_NODE"], row.nodes, row.processors))
     if math.isnan(row.submit):
         raise ValueError(f"the submission {show(cells['SUBMIT_TIME'])} of job {name} is not known")
     if is_running and math.isnan(start):
@@ -467,6 +501,26 @@ def _count(text: str, what: str) -> int:
     if not 1 <= number <= MAX_INTEGER:
         raise ValueError(f"{what} {show(text)} is not in 1..2^53")
     return number
+
+
+def _tres(text: str) -> tuple[tuple[str, int], ...] | None:
+    """Return what a list such as ``cpu=8,mem=16G,gres/gpu=2`` has; None if it is none."""
+    try:
+        return read_needs(tres_held(text))
+    except ValueError:
+        return None
+
+
+def _amounts(text: str, nodes: int, processors: int) -> tuple[tuple[str, int], ...]:
+    """Return what a job has in all: its processors, and ``gres/gpu:a100:2`` or the like on each node."""
+    held = {"cpus": processors}
+    for part in () if text.lower() in _NOTHING else text.split(","):
+        match = _GRES.fullmatch(part.strip())
+        if match is None:
+            raise ValueError(f"resources of each node {show(text)} are no list such as gres/gpu:2")
+        name = "gpus" if match[1] == "gpu" else match[1]
+        held[name] = held.get(name, 0) + nodes * int(match[2] or 1)
+    return tuple(held.items())
 
 
 def _priority(text: str) -> int | None:

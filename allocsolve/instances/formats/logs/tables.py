@@ -342,6 +342,7 @@ _PBS: Final = LogTable(
         "partition": ("queue",),
         "eligible": ("etime",),
         "held": ("chunks of select",),
+        "node_names": ("names of nodes",),
     },
     derived={
         "chunks of select": Derived(
@@ -350,6 +351,7 @@ _PBS: Final = LogTable(
         "ngpus": Derived(
             ("exec_vnode", *(f"Resource_List.{name}" for name in ("select", "nodes", "ngpus"))), _gpus
         ),
+        "names of nodes": Derived(("exec_vnode", "exec_host"), log_pbs.node_names),
         "exec_host hosts": Derived(("exec_host",), log_pbs.hosts_of_exec_host),
         "exec_host slots": Derived(("exec_host",), log_pbs.slots_of_exec_host),
         "exec_vnode hosts": Derived(("exec_vnode",), log_pbs.hosts_of_exec_vnode),

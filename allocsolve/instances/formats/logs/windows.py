@@ -172,9 +172,10 @@ def _amounts(listed: list[str]) -> dict[str, int]:
 def ran_while_closed(problem: WorkloadProblem, schedule: WorkloadSchedule) -> int:
     """Return how many jobs of a schedule run when more is in use than closed windows leave.
 
-    A job that only meets such a time in a resource which it does not need is not one of them. A schedule
-    that a log records has some if a part was not closed when it is said to be. O(resources x (n log n)) for
-    n jobs and windows.
+    Where nodes are places, they are those that run on a closed node; 0 if the schedule names no nodes. A job
+    that only meets such a time in a resource which it does not need is not one of them. A schedule that a log
+    records has some if a part was not closed when it is said to be. O(resources x (n log n)) for n jobs and
+    windows.
 
     Parameters
     ----------
@@ -183,6 +184,8 @@ def ran_while_closed(problem: WorkloadProblem, schedule: WorkloadSchedule) -> in
     """
     if not problem.closed:
         return 0
+    if problem.node_types:
+        return _on_closed_nodes(problem, schedule)
     machine = packed_machine(problem)
     job = np.repeat(np.arange(len(problem.jobs)), np.diff(schedule.offsets))
     owner = np.repeat(np.arange(len(problem.jobs)), np.diff(machine.offsets))
@@ -204,3 +207,16 @@ def ran_while_closed(problem: WorkloadProblem, schedule: WorkloadSchedule) -> in
         spans = before[np.searchsorted(times, ends)] - before[np.searchsorted(times, starts)]
         met[job[held][spans > 0]] = True
     return int(met.sum())
+
+
+def _on_closed_nodes(problem: WorkloadProblem, schedule: WorkloadSchedule) -> int:
+    """Return how many jobs are on a node while it is closed."""
+    if schedule.place_offsets is None or schedule.place_nodes is None:
+        return 0
+    job = np.repeat(np.arange(len(problem.jobs)), np.diff(schedule.offsets))
+    piece = np.repeat(np.arange(len(job)), np.diff(schedule.place_offsets))
+    starts, ends, met = schedule.starts[piece], schedule.ends[piece], np.zeros(len(piece), dtype=bool)
+    for window in problem.closed:
+        here = np.isin(schedule.place_nodes, window.node_ids) if window.node_ids else True
+        met |= here & (starts < window.end) & (ends > window.start)
+    return len(np.unique(job[piece[met]]))

@@ -327,12 +327,32 @@ def certificate_schema(kind: str) -> Document:
     point = cells(whole(0), whole(0), description="application and step, counted from 0")
     log = "the items of the log: base 64 of what zlib has compressed"
     prices = listing(listing(whole(0, title="price per second")), "of the steps of each application")
+    at_first = listing(
+        listing(whole(0, title="price of a second at time 0")),
+        "of the steps of each application, in 1 / unit seconds of completion",
+    )
+    falls = listing(
+        listing(whole(0, title="less a second later")),
+        "by how much these prices fall, down to 0 at the last time",
+    )
     schemas = {
         "area": certificate("area", {}, "the judge adds up the areas of the applications"),
         "step-prices": certificate(
             "step-prices",
             {"prices": prices},
             "what steps pay that may be held at the same time",
+        ),
+        "falling-prices": certificate(
+            "falling-prices",
+            {
+                "unit": whole(1, "a price p is p / unit seconds of completion for a second of a step"),
+                "times": listing(
+                    whole(0), "in seconds, rising: where the judge looks what steps pay together", minItems=1
+                ),
+                "prices": at_first,
+                "falls": falls,
+            },
+            "what steps pay that may compute at the same time, from early to late",
         ),
         "learned-clauses": certificate(
             "learned-clauses",

@@ -21,6 +21,7 @@ from allocsolve.instances.formats.own.workload_machine import (
     REQUIREMENT_FIELDS,
     machine_values,
     requirement_columns,
+    window_schema,
     windows_of,
 )
 from allocsolve.instances.formats.own.workload_places import (
@@ -78,12 +79,6 @@ _HOLDS: Final = ("new", "larger")
 
 def problem_fields() -> Fields:
     """Return what a schema says of a problem."""
-    window = {
-        "type": "object",
-        "properties": {"start": real(0, "in seconds"), "end": real(0, "in seconds, not included")},
-        "required": ["start", "end"],
-        "additionalProperties": whole(1, "how much is closed: of nodes, or of a resource by its name"),
-    }
     job = reference("job")
     return Fields(
         "A workload: jobs that are submitted over time to a cluster",
@@ -99,9 +94,9 @@ def problem_fields() -> Fields:
                 whole(1), "counted resources beside the nodes: how much there is of each", default={}
             ),
             "closed": listing(
-                window,
+                window_schema(),
                 'windows in which a part of the machine is closed, such as `{"start": 86400, "end": 115200, '
-                '"nodes": 50, "gpus": 16}`; without amounts all of it is',
+                '"nodes": 50, "gpus": 16}` or `{"start": 0, "end": 60, "node_ids": "0-3,9"}`; else all is',
                 default=[],
             ),
             "jobs": listing(job, "each with these fields"),
@@ -434,7 +429,7 @@ def _problem_of(
     if not there:
         check.add("num_nodes", "missing")
     listed = jobs if isinstance(jobs, Jobs) or not there else _jobs_of(check, jobs, there)
-    windows = windows_of(check, closed)
+    windows = windows_of(check, closed, there)
     if check.faults or not isinstance(listed, Jobs):
         return None
     return WorkloadProblem(there, listed, closed=windows, node_types=types, **more)

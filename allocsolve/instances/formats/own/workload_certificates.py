@@ -50,11 +50,11 @@ def certificate_schema(kind: str) -> Document:
             {"term": term, "edges": edges(), "prices": prices("of a node in each slot"), "unit": unit()},
             "prices of node-seconds, slot by slot: one more edge than prices",
         ),
-        "job-prices": _by_job({**by_job, **windows}),
-        "date-tree": certificate(
+        "job-prices": _by_job("job-prices", {**by_job, **windows}, "prices per second, job by job"),
+        "date-tree": _by_job(
             "date-tree", {**by_job, **tree}, "a tree of cuts between starts, each leaf with prices job by job"
         ),
-        "date-trees": certificate(
+        "date-trees": _by_job(
             "date-trees",
             {
                 **by_job,
@@ -102,9 +102,9 @@ def certificate_schema(kind: str) -> Document:
     return schemas[kind]
 
 
-def _by_job(fields: dict[str, Document]) -> Document:
-    """Return the schema of prices per job; only on machines that are not plain they have units."""
-    schema = certificate("job-prices", fields, "prices per second, job by job")
+def _by_job(kind: str, fields: dict[str, Document], title: str) -> Document:
+    """Return the schema of a kind with prices per job; only on machines that are not plain it has units."""
+    schema = certificate(kind, fields, title)
     units = amounts(
         whole(1, "the divisor by which its amounts are divided, rounded down"),
         "by the name of a resource other than nodes; what is left out does not count",

@@ -12,6 +12,8 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.instances.formats.files import Checker, show
+from allocsolve.instances.formats.own.workload_places import ids_of, ids_text
+from allocsolve.instances.formats.schema import real, text, whole
 from allocsolve.model import ClosedWindow
 from allocsolve.model.columns import plain
 
@@ -29,16 +31,37 @@ REQUIREMENT_FIELDS: Final = ("needs", "partition", "eligible", "boost")
 NEED, NUMBER = "need_", "num_"
 
 
-def windows_of(check: Checker, closed: list[Document]) -> list[ClosedWindow]:
+def window_schema() -> Document:
+    """Return what a schema says of a closed window."""
+    return {
+        "type": "object",
+        "properties": {
+            "start": real(0, "in seconds"),
+            "end": real(0, "in seconds, not included"),
+            "node_ids": text("which nodes are closed, where they are places: ids, such as `0-3,9`"),
+        },
+        "required": ["start", "end"],
+        "additionalProperties": whole(1, "how much is closed: of nodes, or of a resource by its name"),
+    }
+
+
+def windows_of(check: Checker, closed: list[Document], num_nodes: int) -> list[ClosedWindow]:
     """Return the closed windows of a problem that end after their starts; others are noted."""
     windows = []
     for idx, fields in enumerate(closed):
         start, end, amounts = fields["start"], fields["end"], {**fields}
         del amounts["start"], amounts["end"]
+        ids: list[int] = []
+        if "node_ids" in amounts:
+            said = amounts.pop("node_ids")
+            try:
+                ids = ids_of(said, num_nodes)
+            except ValueError as fault:
+                check.add(f"closed[{idx}].node_ids", f"{show(said)}: {fault}")
         if start >= end:
             check.add(f"closed[{idx}].end", f"end {show(end)} is not above start {show(start)}")
         else:
-            windows.append(ClosedWindow(start, end, amounts))
+            windows.append(ClosedWindow(start, end, amounts, tuple(ids)))
     return windows
 
 
@@ -67,6 +90,7 @@ def machine_values(problem: WorkloadProblem, rows: list[Document]) -> Document:
     if problem.closed:
         fields["closed"] = [
             {"start": plain(window.start), "end": plain(window.end), **dict(window.amounts)}
+            | ({"node_ids": ids_text(window.node_ids)} if window.node_ids else {})
             for window in problem.closed
         ]
     return fields

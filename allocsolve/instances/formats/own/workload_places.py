@@ -8,6 +8,7 @@ on node 9.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from typing import TYPE_CHECKING, Any, Final
@@ -121,6 +122,21 @@ def _runs(text: str, num_nodes: int) -> list[tuple[int, int, int]]:
             raise ValueError(f"{show(run)} does not rise within 0..{num_nodes - 1}")
         runs.append((first, last, each))
     return runs
+
+
+def ids_of(text: str, num_nodes: int) -> list[int]:
+    """Return the ids of nodes that a text such as ``0-3,9`` says; a ValueError tells what is wrong."""
+    runs = _runs(text, num_nodes)
+    if "*" in text:
+        raise ValueError("says chunks")
+    return [node for first, last, _ in runs for node in range(first, last + 1)]
+
+
+def ids_text(ids: Sequence[int]) -> str:
+    """Return rising ids of nodes as such a text."""
+    cuts = [0, *(at for at in range(1, len(ids)) if ids[at] != ids[at - 1] + 1), len(ids)]
+    runs = [(ids[first], ids[last - 1]) for first, last in itertools.pairwise(cuts)]
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
 
 
 def places_texts(schedule: WorkloadSchedule) -> list[str]:

@@ -28,7 +28,9 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.families import TableFormat
 from allocsolve.instances.formats.files import show
+from allocsolve.instances.formats.own.workload_places import places_texts
 from allocsolve.judge.workload.tolerance import TIME_TOLERANCE_S
+from allocsolve.model.closed_nodes import closed_nodes
 from allocsolve.model.job_kinds import job_kind
 from allocsolve.model.packed_machine import packed_machine
 
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
     from allocsolve.instances.formats.files import Document
     from allocsolve.instances.formats.tables import Rows
-    from allocsolve.model import IntArray, WorkloadProblem, WorkloadSchedule
+    from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
 
 _INTERVALS: Final = re.compile(r"\d{1,15}(-\d{1,15})?([ ,]+\d{1,15}(-\d{1,15})?)*", re.ASCII)
 #: ElastiSim writes six digits: this is how far a time of its may be from the true one, as a part of it.
@@ -472,14 +474,33 @@ _MOST_PIECES: Final = 250_000
 _CLUSTER, _COUNTS = 1, 2
 
 
+def occupied_changes(schedule: WorkloadSchedule) -> tuple[FloatArray, FloatArray]:
+    """Return when on how many nodes more there is somebody: times in seconds, and changes."""
+    at, node = schedule.place_offsets, schedule.place_nodes
+    assert at is not None
+    assert node is not None
+    piece = np.repeat(np.arange(len(at) - 1), np.diff(at))
+    order = np.lexsort((schedule.starts[piece], node))
+    node, starts, ends = node[order], schedule.starts[piece][order], schedule.ends[piece][order]
+    # A node after another comes so much later, so that the latest end so far is that of its own jobs.
+    shift = node * (float(np.ptp(np.concatenate([starts, ends]))) + 1.0 if len(node) else 0.0)
+    latest = np.maximum.accumulate(ends + shift)
+    begins = np.ones(len(node), dtype=np.bool_)
+    begins[1:] = (starts + shift)[1:] > latest[:-1]
+    last = np.append(begins[1:], True)[: len(node)]
+    times = np.concatenate([starts[begins], (latest - shift)[last]])
+    return times, np.repeat([1.0, -1.0], len(times) // 2)
+
+
 def perfetto_events(
     problem: WorkloadProblem, schedule: WorkloadSchedule, window: tuple[float, float] | None = None
 ) -> dict[str, Any]:
     """Return a schedule as a document of the trace event format.
 
     Jobs and windows are those of `evalys_rows`. There are slices of the jobs (``X``; their category is why
-    they started: ``in turn``, ``at once``, ``backfilled``), instants of their submissions (``i``), counters
-    of free nodes and waiting jobs (``C``), names (``M``). Times are in microseconds from time 0 of the
+    they started: ``in turn``, ``at once``, ``backfilled``; where nodes are places, they say on which),
+    instants of their submissions (``i``), counters of free nodes and waiting jobs (``C``), names (``M``). A
+    node with room beside somebody is not free. Times are in microseconds from time 0 of the
     problem. O(n log n).
     """
     pieces, jobs = pieces_within(schedule, window)
@@ -494,6 +515,7 @@ def perfetto_events(
     reasons, packed, table = start_reasons(problem, schedule), problem.jobs.packed, problem.jobs
     first_starts = schedule.first_starts
     nodes = schedule.nodes[pieces].tolist()
+    where = places_texts(schedule)
     for at, job in enumerate(jobs.tolist()):
         kind, head = reasons[job]
         details: dict[str, Any] = {
@@ -502,6 +524,8 @@ def perfetto_events(
             "waited_s": float(first_starts[job] - packed.submit[job]),
             "started": kind,
         }
+        if where[pieces[at]]:
+            details["on_nodes"] = where[pieces[at]]
         if head >= 0:
             details["backfilled_past"] = table.names[head]
         if not np.isnan(table.limit[job]):
@@ -526,7 +550,12 @@ def perfetto_events(
         events.append(row)
     held = np.concatenate([schedule.starts, schedule.ends])
     change = np.concatenate([-schedule.nodes, schedule.nodes])
-    if problem.closed:
+    if schedule.place_offsets is not None:
+        times, more = occupied_changes(schedule)
+        closed = closed_nodes(problem.closed, problem.num_nodes)
+        held = np.concatenate([times, closed.start, closed.end])
+        change = np.concatenate([-more, np.repeat([-1.0, 1.0], len(closed.start))])
+    elif problem.closed:
         machine = packed_machine(problem)
         held = np.concatenate([held, machine.times])
         change = np.concatenate([change, np.diff(machine.capacity[:, 0], prepend=problem.num_nodes)])
