@@ -65,14 +65,21 @@ def _turns(first: tuple[float, float], second: tuple[float, float], third: tuple
 
 
 def cost_at(
-    problem: WorkloadProblem, term: str, j: int, edges: Sequence[float], prices: Sequence[float], end: float
+    problem: WorkloadProblem,
+    term: str,
+    j: int,
+    edges: Sequence[float],
+    prices: Sequence[float],
+    end: float,
+    *,
+    whole: bool = False,
 ) -> float:
     """Return the least cost of a malleable job that ends then: its seconds bought where they are cheapest.
 
     Mixtures of sizes in time make each slot an offer of work at rising costs.
     """
     job = problem.jobs[j]
-    rates = tuple(rates_of(problem, j))
+    rates = tuple(rates_of(problem, j, whole=whole))
     offers = []
     begins, ends = [-math.inf, *edges], [*edges, math.inf]
     for begin, until, price in zip(begins, ends, [0.0, *prices, 0.0], strict=True):
@@ -89,9 +96,18 @@ def cost_at(
 
 
 def least_cost_of_job(
-    problem: WorkloadProblem, term: str, j: int, edges: Sequence[float], prices: Sequence[float]
+    problem: WorkloadProblem,
+    term: str,
+    j: int,
+    edges: Sequence[float],
+    prices: Sequence[float],
+    *,
+    whole: bool = False,
 ) -> float:
-    """Return the least cost over all ends: it is convex within slots, so by thirds in each of them."""
+    """Return the least cost over all ends: it is convex within slots, so by thirds in each of them.
+
+    Numbers of nodes are real ones unless `whole`.
+    """
     job = problem.jobs[j]
     longest = 1 / min(rate for _, rate in rates_of(problem, j))
     latest = max(job.submit, edges[-1]) + longest + SLOWDOWN_FLOOR_S + job.runtime
@@ -101,12 +117,12 @@ def least_cost_of_job(
         low, high = begin, until
         for _ in range(30):
             first, second = low + (high - low) / 3, high - (high - low) / 3
-            at_first = cost_at(problem, term, j, edges, prices, first)
-            at_second = cost_at(problem, term, j, edges, prices, second)
+            at_first = cost_at(problem, term, j, edges, prices, first, whole=whole)
+            at_second = cost_at(problem, term, j, edges, prices, second, whole=whole)
             best = min(best, at_first, at_second)
             if at_first <= at_second < math.inf:
                 high = second
             else:
                 low = first
-        best = min(best, cost_at(problem, term, j, edges, prices, until))
+        best = min(best, cost_at(problem, term, j, edges, prices, until, whole=whole))
     return best
