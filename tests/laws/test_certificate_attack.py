@@ -195,12 +195,16 @@ def attack(name: str, data: st.DataObject, seed: int, more: float = 0.0) -> None
         assert bound <= highest, f"step {step}: {bound} of {term} is above {float(optimum)}: {document}"
 
 
-def attacks(name: str, more: float = 0.0) -> Callable[[], None]:
-    """Return the attack on a kind, the same in every run, which ends where it finds something."""
+def attacks(name: str, more: float = 0.0, count: int = 40) -> Callable[[], None]:
+    """Return the attack by so many draws, the same in every run; it ends where it finds something."""
 
     @given(data=st.data(), seed=st.integers(0, 2**32))
     @settings(
-        max_examples=40, derandomize=True, database=None, phases=[Phase.generate], report_multiple_bugs=False
+        max_examples=count,
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate],
+        report_multiple_bugs=False,
     )
     def attacked(data: st.DataObject, seed: int) -> None:
         attack(name, data, seed, more)
@@ -316,10 +320,4 @@ def test_a_fault_of_a_judge_is_found(fault: str, monkeypatch: pytest.MonkeyPatch
     right = getattr(holder, name_there)
     monkeypatch.setattr(holder, name_there, lambda *args: wrong(right, *args))
     with pytest.raises(AssertionError, match="step"):
-        _attack_often(name)
-
-
-def _attack_often(name: str) -> None:
-    """Attack with more draws than the tier has: few of them show a small fault."""
-    for _ in range(4):
-        attacks(name)()
+        attacks(name, count=400)()  # few draws show a small fault
