@@ -16,7 +16,6 @@ from .malleable import (
     MalleablePrefkeeper as MalleablePrefkeeper,
 )
 from .market import Market as Market
-from .places import NODE_CHOICES as NODE_CHOICES, NodeChoice as NodeChoice
 from .policies import EASY_PRESETS as EASY_PRESETS, Easy as Easy, Fcfs as Fcfs, FirstFit as FirstFit
 from .profile_fit import ProfileFit as ProfileFit
 from .rebalancing import StaticPrice as StaticPrice
