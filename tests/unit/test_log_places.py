@@ -27,7 +27,7 @@ from allocsolve.instances import (
 from allocsolve.instances.formats.logs.held import mebibytes, tres_held
 from allocsolve.instances.formats.logs.pbs import held_chunks
 from allocsolve.judge import workload_violations
-from allocsolve.model import NodeType
+from allocsolve.model import Job, NodeType, WorkloadProblem
 from allocsolve.report import whatif
 from allocsolve.report.closed import closed_parts
 
@@ -257,6 +257,16 @@ def test_a_log_that_shares_nodes_has_both_ends(nodes: int, unit: str, tmp_path: 
         assert row["schedules"][row["policy"]]["wait"] == 0
     assert any("4 equal nodes of 32 processors" in line for line in document["cautions"])
     assert "4 nodes of 32 processors, packed" in answer.page()
+
+
+def test_a_workload_on_places_is_modelled(tmp_path: Path) -> None:
+    jobs = [Job(0, 1, 60, chunks=1, each={"gpus": 3}), Job(0, 1, 60, chunks=1, each={"gpus": 2})]
+    write_problem(
+        WorkloadProblem(None, jobs, node_types=[NodeType("g", 1, {"gpus": 4})]), tmp_path / "w.json"
+    )
+    answer = whatif(tmp_path / "w.json", policies=["easy"], seconds=0.1)
+    assert answer.document()["schedules"]["easy(choice=best-fit)"]["wait"] == 30
+    assert "not modelled" not in answer.page().lower()
 
 
 def test_where_nothing_tells_the_nodes_an_option_is_named(tmp_path: Path) -> None:

@@ -54,7 +54,9 @@ def read_workload_log(path: PathLike, *, unit: str | None = None) -> tuple[JobLo
     count = len(jobs)
     epoch, timezone = problem.meta.get("unix_time"), problem.meta.get("timezone")
     sharing, may_share = sharing_of(problem.meta)
-    if told is None and unit != "nodes":
+    if problem.node_types:
+        sharing = may_share = 0  # each lies on nodes as they are
+    elif told is None and unit != "nodes":
         may_share = count
     nothing = np.full(count, np.nan)
     log = JobLog(
