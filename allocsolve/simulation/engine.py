@@ -40,7 +40,7 @@ from allocsolve.simulation.view import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from allocsolve.model import FloatArray, WorkloadProblem, WorkloadSchedule
     from allocsolve.simulation.decisions import Decision
@@ -159,7 +159,9 @@ class Engine:
         wakes: list[float] = []
         if self._changes is None:
             starts = (
-                self._checked(decisions, wakes) if self._places is None else self._placed(decisions, wakes)
+                self._checked(decisions, wakes)
+                if self._places is None
+                else self._placed(decisions, wakes, self._places)
             )
             jobs = self._jobs
             for job, nodes, reason, blocked in starts:
@@ -172,9 +174,11 @@ class Engine:
             if at not in self._wakes:
                 bisect.insort(self._wakes, at)
 
-    def _checked(self, decisions: Iterable[Decision], wakes: list[float]) -> list[_Chosen]:
-        starts: list[_Chosen] = []
-        free, chosen = int(self._state.engine["free"]), set[int]()
+    def _starts_of(
+        self, decisions: Iterable[Decision], wakes: list[float]
+    ) -> Iterator[tuple[Start, _Chosen]]:
+        """Yield each start as said and as checked, of distinct jobs; `wakes` gets the calls asked for."""
+        chosen = set[int]()
         for decision in decisions:
             if isinstance(decision, Wake):
                 wakes.append(checked_wake(decision, self._state.engine["clock"]))
@@ -182,31 +186,31 @@ class Engine:
             if not isinstance(decision, Start):
                 raise _no_start(decision)
             start = self._checked_start(decision)
-            job, nodes = start[:2]
+            job = start[0]
             if job in chosen:
                 raise IllegalDecision(job, "is started twice")
+            chosen.add(job)
+            yield decision, start
+
+    def _checked(self, decisions: Iterable[Decision], wakes: list[float]) -> list[_Chosen]:
+        starts: list[_Chosen] = []
+        free = int(self._state.engine["free"])
+        for _, start in self._starts_of(decisions, wakes):
+            job, nodes = start[:2]
             if nodes > free:
                 raise IllegalDecision(job, f"starts on {nodes} nodes, but {free} are free")
             free -= nodes
-            chosen.add(job)
             starts.append(start)
         return starts
 
-    def _placed(self, decisions: Iterable[Decision], wakes: list[float]) -> list[_Chosen]:
+    def _placed(
+        self, decisions: Iterable[Decision], wakes: list[float], places: KnownPlaces
+    ) -> list[_Chosen]:
         """Return the starts, checked, whose jobs then are on nodes that are places."""
-        places: KnownPlaces = self._places  # type: ignore[assignment]  # there are places
         before = places.num_new
         starts: list[_Chosen] = []
         try:
-            for decision in decisions:
-                if isinstance(decision, Wake):
-                    wakes.append(checked_wake(decision, self._state.engine["clock"]))
-                    continue
-                if not isinstance(decision, Start):
-                    raise _no_start(decision)
-                job, _, reason, blocked = self._checked_start(decision)
-                if any(job == other for other, *_ in starts):
-                    raise IllegalDecision(job, "is started twice")
+            for decision, (job, _, reason, blocked) in self._starts_of(decisions, wakes):
                 starts.append((job, places.start(job, decision.places), reason, blocked))
         except BaseException:
             places.undo(before)

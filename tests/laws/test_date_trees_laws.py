@@ -163,19 +163,23 @@ def certificate_of(problem: WorkloadProblem, seed: int, term: str = TERM) -> dic
     return certificate
 
 
-@settings(deadline=None)
-@given(st.integers(0, 2**30), st.integers(0, 2**30))
-def test_the_judge_finds_the_totals_and_the_bound_of_the_twin(first: int, second: int) -> None:
-    problem = problem_of(first, 4)
-    certificate = certificate_of(problem, second)
+def judged_as_by_the_twin(problem: WorkloadProblem, certificate: dict[str, Any]) -> None:
+    """Check the totals of each stretch, and the bound that follows from their least ones."""
     total = -naive.earned(problem, certificate)
     parts = naive.stretches(problem, certificate)
     for (_, alone, tree, shared), found in zip(parts, certificate["trees"], strict=True):
         assert found["totals"] == naive.totals(alone, tree, shared)
         total += min(each for each in found["totals"] if each is not None)
-    weight = int(problem.packed.weight.sum())
+    weight = int(problem.jobs.packed.weight.sum())
     bound = certified_bound(problem, certificate, (TERM,))
     assert bound == pytest.approx(total / (certificate["unit"] * weight) if weight else 0.0)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**30), st.integers(0, 2**30))
+def test_the_judge_finds_the_totals_and_the_bound_of_the_twin(first: int, second: int) -> None:
+    problem = problem_of(first, 4)
+    judged_as_by_the_twin(problem, certificate_of(problem, second))
 
 
 @settings(deadline=None)
@@ -407,15 +411,7 @@ SEEDS: Final = st.integers(0, 2**30)
 def test_on_machines_the_judge_finds_what_the_twin_finds(problem: WorkloadProblem, seed: int) -> None:
     certificate = tree_of(problem, seed)
     assert certificate["totals"] == naive.totals(problem, certificate)
-    several = certificate_of(problem, seed)
-    total = -naive.earned(problem, several)
-    parts = naive.stretches(problem, several)
-    for (_, alone, tree, shared), found in zip(parts, several["trees"], strict=True):
-        assert found["totals"] == naive.totals(alone, tree, shared)
-        total += min(each for each in found["totals"] if each is not None)
-    weight = int(problem.jobs.packed.weight.sum())
-    bound = certified_bound(problem, several, (TERM,))
-    assert bound == pytest.approx(total / (several["unit"] * weight) if weight else 0.0)
+    judged_as_by_the_twin(problem, certificate_of(problem, seed))
 
 
 @settings(deadline=None, max_examples=examples(1000))

@@ -123,7 +123,7 @@ def test_the_search_derives_what_its_slow_twin_derives(
 
 @pytest.mark.parametrize("limits", [(1,), (1.5, 2, math.inf)], ids=["rigid", "expansion"])
 def test_what_wide_steps_lose_is_true_and_confirmed(limits: tuple[float, ...]) -> None:
-    """A third of the proofs of these toys need losses; what was changed proves no more than is true."""
+    """Proofs of many of these toys need losses; what was changed proves no more than is true."""
     rng = random.Random(0)
     for number in draws(2000):
         problem = wide_toy(rng, limits)

@@ -379,7 +379,7 @@ def test_values_are_those_of_the_count(
     case: tuple[WorkloadProblem, WorkloadSchedule], objective: list[str]
 ) -> None:
     problem, schedule = case
-    values = workload_value(problem, schedule, tuple(objective))  # type: ignore[arg-type]
+    values = workload_value(problem, schedule, tuple(objective))  # type: ignore[arg-type]  # a permutation of the terms
     expected = naive_extreme.workload_values(problem, schedule) if len(problem.jobs) else {}
     assert values == pytest.approx(tuple(expected.get(term, 0) for term in objective), rel=1e-12)
 

@@ -205,9 +205,9 @@ def _lay_out(state: State, places: Places, plans: Plans, choice: Choice, index: 
     for at in range(index, numbers.count):
         row = rows[plans.by_begin[at]]
         _move_on(state, places, plans, AHEAD, plans.look, row.begin, row.shape)
-        see_room(places, row.shape, AHEAD, AHEAD)
-        fits_open(places, row.shape, row.begin, row.end)
-        if not has_room(places, row.shape):
+        if not (
+            see_room(places, row.shape, AHEAD, AHEAD) and fits_open(places, row.shape, row.begin, row.end)
+        ):
             laid = False
             break
         row.first, row.pieces = used, choose(places, choice, LATE, row.shape, used)

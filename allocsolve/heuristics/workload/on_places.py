@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, PackedJobs, PackedPlaces, WorkloadProblem
     from allocsolve.simulation import QueueView
     from allocsolve.simulation.kernels import QueueState, State
-    from allocsolve.simulation.node_table import PlacesView
 
 #: How many jobs may have reservations at once: a call takes some 10 s if so many have.
 MOST_PLANNED: Final = 2000
@@ -81,13 +80,18 @@ class OnPlaces(NamedTuple):
         return cls(rule, places, choice_of(given, choice, mix), plans)
 
     @classmethod
-    def of_problem(cls, problem: WorkloadProblem, rule: QueueRule, choice: NodeChoice) -> OnPlaces:
-        """Return those of a workload. `UnsupportedProblem` if there are counted resources besides."""
+    def of_problem(
+        cls, problem: WorkloadProblem, given: PackedPlaces, rule: QueueRule, choice: NodeChoice
+    ) -> OnPlaces:
+        """Return those of a workload, whose places are `given`.
+
+        `UnsupportedProblem` if there are counted resources besides.
+        """
         if problem.resources:
             msg = "counted resources beside nodes that are places are not taken into account"
             raise UnsupportedProblem(msg)
         closed = closed_nodes(problem.closed, problem.num_nodes) if problem.closed else None
-        return cls.of(packed_places(problem), rule, choice, closed=closed)
+        return cls.of(given, rule, choice, closed=closed)
 
     def put(self, jobs: IntArray, pieces: Pieces) -> None:
         """Write where jobs are that run already. O(pieces).
@@ -135,7 +139,7 @@ def simulate_on_places(
     """
     packed, asked = problem.jobs.packed, problem.jobs.requirements
     jobs = packed._replace(submit=packed.submit - asked.boost) if len(asked.boost) else packed
-    on = OnPlaces.of_problem(problem, rule, choice)
+    on = OnPlaces.of_problem(problem, packed_places(problem), rule, choice)
     state = initial_state(
         problem.num_nodes, asked.release(packed.submit), ordered=rule.kind not in {FCFS, FIRST_FIT}
     )
@@ -148,9 +152,10 @@ def continued_on_places(
     problem: WorkloadProblem, rule: QueueRule, choice: NodeChoice, running: IntArray, pieces: Pieces
 ) -> OnPlaces:
     """Return what kernels take of a workload of which some jobs run already, where `pieces` says."""
-    on = OnPlaces.of_problem(problem, rule, choice)
+    given = given_to_kernels(packed_places(problem))
+    on = OnPlaces.of_problem(problem, given, rule, choice)
     on.put(running, pieces)
-    given, places = given_to_kernels(packed_places(problem)), on.places
+    places = on.places
     for at, job in enumerate(running.tolist()):
         table = places.free[NOW], places.occupants[NOW]
         hold_spots(table, given, int(given.shape[job]), pieces.spots(at))
@@ -169,7 +174,8 @@ def decided_on_places(
     Return when the policy wants to be called, in seconds, infinite for never; and where all jobs of the state
     are.
     """
-    shown: PlacesView = view.places  # type: ignore[assignment]  # there are places
+    shown = view.places
+    assert shown is not None
     given = shown.given._replace(shape=shown.given.shape[seen.listed])
     on = OnPlaces.of(given, rule, choice, shown.mix)
     on.put(seen.listed.searchsorted(view.running), shown.pieces)
