@@ -94,7 +94,7 @@ class Engine:
         starts = self._state.job["start"]
         self._known = KnownColumns(problem, self.rules, starts)
         # Single numbers are read from memory views several times faster than from arrays.
-        self._jobs = PackedJobs(*(column.data for column in packed))  # type: ignore[arg-type]
+        self._jobs = PackedJobs(*(column.data for column in packed))  # type: ignore[arg-type]  # memory views for arrays
         self._estimates = self._jobs.runtime if self.rules.knowledge == "actual" else self._jobs.estimate
         self._shown_nodes, self._starts = self._known.seen.nodes.data, starts.data
         estimates = packed.runtime if self.rules.knowledge == "actual" else packed.estimate
